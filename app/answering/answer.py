@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.answering.citation import Citation
+from app.answering.citing.citation import Citation
 from app.answering.metering.token_usage import TokenUsage
 from generation.types import FinishReason, TokenLogprob
 from retrieval.types import Context, Dropped, Hit, Source, Span
@@ -95,6 +95,9 @@ class QuotedSpan:
 
 
 Stage = Literal["retrieval", "reader", "model", "verifier"]
+
+REFUSED = frozenset({"no_evidence", "not_in_sources", "not_verified"})
+"""The reasons (`Answer.reason`) of refusals; the others: "unsure", whose text quotes, dry runs and failures."""
 
 _ENDED = {FinishReason.STOP.value, FinishReason.LENGTH.value}
 

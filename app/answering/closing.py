@@ -1,19 +1,24 @@
-"""Finishes an answer: adds its bill, stores its turn, records how its question ended and the documents it cites."""
+"""Finishes an answer: reports it, adds its bill, stores its turn, records its end and the documents that it cites."""
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import replace
 from typing import Protocol
 
-from app.answering.abstention import REFUSED
-from app.answering.answer import Answer
+from app.answering.answer import REFUSED, Answer, Budget, SourceReport
 from app.answering.conversations import Conversations
+from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage, called
 from app.answering.question import Question
+from app.answering.states.finished import Finished
+from app.answering.states.sources import NO_SOURCES
+from app.answering.states.strategy import Begun
 from app.db.answer_citations import AnswerOutcome, AnswerResult
 from app.errors import BudgetExceeded, Conflict, Forbidden, InvalidRequest, NotFound, StoreUnavailable
 from app.telemetry.logs import logger
+from app.types import Components
 from app.usage.ledger.events import Bill
 from app.usage.ledger.ledger import Ledger
 from generation.errors import ConstraintInvalid, ContextLengthExceeded
@@ -21,6 +26,8 @@ from retrieval.errors import InvalidFilter
 
 RECORDING_SECONDS = 1.0
 """How long the last event waits for the record of the answer; after that it is written in the background."""
+
+_REPORTED = (Purpose.ANSWER, Purpose.LOCATE, Purpose.EXTRACT, Purpose.RERANK, Purpose.EMBED_QUERY, Purpose.REWRITE)
 
 _OF_THE_CALLER = (
     BudgetExceeded,
@@ -64,11 +71,12 @@ class Closing:
         self._conversations = conversations
         self._citations = citations
 
-    async def ended(self, question: Question, answer: Answer) -> Answer:
-        """The answer with its bill, stored in its conversation before the last event is sent.
+    async def ended(self, begun: Begun, finished: Finished) -> Answer:
+        """The answer as it is reported, with its bill, stored in its conversation before the last event is sent.
 
         It is stored even if the client leaves meanwhile.
         """
+        question, answer = begun.question, reported(begun, finished)
         ended = replace(
             answer,
             conversation_id=question.conversation_id,
@@ -133,6 +141,77 @@ class Closing:
             return self._ledger.bill(request_id)
         except StoreUnavailable:  # an answer without its price is better than no answer
             return None
+
+
+def reported(begun: Begun, finished: Finished) -> Answer:
+    """The answer with its sources, its usage and its times until now, without its bill."""
+    grounding, completion, cited = begun.grounding, finished.completion, finished.citations
+    sources = SourceReport.of((), NO_SOURCES) if grounding is None else grounding.report
+    usage = _usage(begun, finished)
+    return Answer(
+        id=begun.question.request_id,
+        model=_model(usage.calls) if completion is None else finished.model,
+        answered=finished.reason is None,
+        reason=finished.reason,
+        text=finished.text,
+        finish_reason=finished.finish_reason,
+        citations=cited,
+        uncited=finished.uncited,
+        sources=replace(sources, cited=tuple(dict.fromkeys(one.chunk_id for one in cited))),
+        usage=usage,
+        budget=Budget(
+            context_window=0 if grounding is None else grounding.budget.window,
+            reserved_output=0 if grounding is None else grounding.budget.output,
+            prompt_tokens=finished.prompt.components.total,
+        ),
+        timings_ms=_timings(begun, finished),
+        error=finished.error,
+        abstention=finished.abstention,
+        logprobs=() if completion is None else completion.logprobs,
+        quoted=finished.quoted,
+        answers=finished.answers,
+        lead=finished.lead,
+    )
+
+
+def _usage(begun: Begun, finished: Finished) -> TokenUsage:
+    """The usage of all calls. A dry run plans its prompt; else a prompt counts where the model has read it."""
+    prompt, completion = finished.prompt, finished.completion
+    components, planned = Components(), tuple[ModelCall, ...]()
+    if completion is None and begun.question.dry_run:
+        components = prompt.components
+        call = ModelCall(purpose=Purpose.ANSWER, model=finished.model, prompt_tokens=components.total, planned=True)
+        planned = called(call)
+    elif completion is not None and completion.prompt_tokens:  # as on the ledger: one never read cost nothing
+        components = prompt.components
+    context = NO_SOURCES if begun.grounding is None else begun.grounding.context
+    return TokenUsage(
+        components=components,
+        by_document={share.document_id: share.tokens for share in prompt.shares(context)} if components.total else {},
+        calls=(*begun.meter.calls, *planned),
+    )
+
+
+def _model(calls: Sequence[ModelCall]) -> str:
+    """The model of the first purpose of `_REPORTED` that an answer had a call for; "" for an answer without calls."""
+    models = {call.purpose: call.model for call in calls}
+    return next((models[purpose] for purpose in _REPORTED if purpose in models), "")
+
+
+def _timings(begun: Begun, finished: Finished) -> dict[str, float | None]:
+    """Milliseconds by stage; `first_token` counts from the question."""
+    completion, grounding = finished.completion, begun.grounding
+    total = (time.perf_counter() - begun.meter.started) * 1000
+    first = None
+    if completion is not None and completion.timings.first_token_ms is not None:
+        first = total - completion.timings.total_ms + completion.timings.first_token_ms
+    return {
+        "queue": round(completion.timings.queue_ms, 1) if completion else 0.0,
+        "retrieve": 0.0 if grounding is None else round(grounding.retrieve_ms, 1),
+        "rerank": 0.0 if grounding is None else round(grounding.retrieved.rerank_ms, 1),
+        "first_token": round(first, 1) if first is not None else None,
+        "total": round(total, 1),
+    }
 
 
 def outcome_of(question: Question, answer: Answer) -> AnswerOutcome | None:

@@ -9,8 +9,7 @@ from pydantic import TypeAdapter
 
 from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
 from app.answering.metering.token_usage import Purpose, TokenUsage
-from app.answering.prompt import Message
-from app.answering.question import Question
+from app.answering.question import Message, Question
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.conversations import ConversationRepository
 from app.db.values import require_text

@@ -29,14 +29,6 @@ class Component(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """One turn of a conversation; `role` is "system", "user" or "assistant"."""
-
-    role: str
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
 class Segment:
     """Token ids with one purpose; context segments name their document, `body` is a source's own text.
 

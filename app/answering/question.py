@@ -4,8 +4,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from app.answering.formats import ANSWER_SCHEMA, Format, answer_schema
-from app.answering.prompt import Message
+from app.answering.formats.answer_formats import ANSWER_SCHEMA, Format, answer_schema, json_answer
 from app.errors import DeadlinePassed
 from app.types import Principal
 from generation.errors import ContextLengthExceeded
@@ -17,6 +16,14 @@ MAX_CHOICES = 8
 
 GREEDY = SamplingParams(max_tokens=1)
 """How tokens are chosen where nothing is asked for: always the likeliest; `max_tokens` is set before generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation; `role` is "system", "user" or "assistant"."""
+
+    role: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +54,14 @@ class Limits:
             raise ContextLengthExceeded(prompt_tokens=fixed, max_tokens=max_output, context_window=window)
         asked = question.max_context_tokens
         return max_output, min(asked if asked is not None else self.max_context_tokens, free - max_output)
+
+    def refused_from(self, question: "Question") -> float | None:
+        """The probability in (0, 1] of there being no answer from which on a question is refused.
+
+        None leaves that to the span reader and the model.
+        """
+        asked = question.abstention_threshold
+        return self.abstention_threshold if asked is None else asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +134,10 @@ class Question:
         if seed is not None:
             seed = (seed - self.choice + choice + 2**63) % 2**64 - 2**63
         return replace(self, choice=choice, sampling=replace(self.sampling, seed=seed))
+
+    def in_form(self, text: str) -> str:
+        """A text by Footnote in the form that is asked for; "" stays empty."""
+        return json_answer(text) if text and self.json_schema == ANSWER_SCHEMA else text
 
     def constraint(self, sources: int) -> Constraint | None:
         """The decoding constraint: a JSON schema where JSON is asked for, else markers of `sources` sources only."""

@@ -11,10 +11,9 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from app.answering.answer import Answer, SourcesFound, TextDelta
-from app.answering.answerer import Answerer
-from app.answering.formats import ANSWER_SCHEMA, schema_text
-from app.answering.prepared import Prepared
+from app.answering.formats.answer_formats import ANSWER_SCHEMA, schema_text
 from app.answering.question import Question
+from app.answering.running.open_answer import OpenAnswer
 from app.api.dependencies import AnswerDeadline, CorpusDep, ModelsDep, PrincipalDep, RequestId, SettingsDep, scope_for
 from app.api.errors import failure_of, problem_of
 from app.api.event_stream import EventStream, event_stream, sse, unless_disconnected, with_terminal_error
@@ -74,12 +73,11 @@ async def ask(
     asked = await anyio.to_thread.run_sync(_question, body, corpus, settings, principal, request_id)
     question = replace(asked, deadline=deadline)
     if body.stream:
-        prepared = await unless_disconnected(request, lambda: answerer.sources_in_thread(question))
-        events = with_terminal_error(_events(answerer, prepared), request_id, render=_error_event)
-        return EventStream(events, on_close=lambda: answerer.running.release(prepared))
+        begun = await unless_disconnected(request, lambda: answerer.begun(question))
+        return EventStream(with_terminal_error(_events(begun), request_id, render=_error_event), on_close=begun.close)
 
     async def whole() -> Answer:
-        return await answerer.answer(await answerer.prepare_in_thread(question))
+        return await answerer.open(question).whole()
 
     answer = await unless_disconnected(request, whole)
     if (failure := failure_of(answer)) is not None:
@@ -137,8 +135,8 @@ def _json_schema(body: AskRequest) -> str | None:
     return ANSWER_SCHEMA if body.json_schema is None else schema_text(body.json_schema, param="json_schema")
 
 
-async def _events(answerer: Answerer, prepared: Prepared) -> AsyncGenerator[bytes, None]:
-    async with aclosing(answerer.stream(prepared)) as stream:
+async def _events(answer: OpenAnswer) -> AsyncGenerator[bytes, None]:
+    async with aclosing(answer.events()) as stream:
         async for event in stream:
             match event:
                 case SourcesFound():

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import PlainTextResponse
 
-from app.answering.conversation_markdown import accepts_markdown, conversation_markdown
+from app.api.conversation_markdown import accepts_markdown, conversation_markdown
 from app.api.dependencies import Cursor, HistoryDep, Limit, PrincipalDep
 from app.api.documents import checked_metadata
 from app.api.schemas.bounds import Id

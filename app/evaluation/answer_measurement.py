@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.answering.answer import Answer
-from app.answering.citation import Citation
-from app.answering.prepared import Prepared
+from app.answering.citing.citation import Citation
 from app.answering.question import Question
 from app.errors import SetupError
 from app.evaluation.answer_metrics import (
@@ -30,7 +29,7 @@ from app.ids import new_id
 from app.server.serving import Models
 from app.server.state import State
 from generation.errors import ContextLengthExceeded
-from retrieval.types import Scope, SearchMode
+from retrieval.types import Context, Scope, SearchMode
 
 
 def asked(
@@ -182,13 +181,13 @@ class AnswerMeasurement:
             document_ids=presented,
         )
         try:
-            prepared = await answerer.prepare_in_thread(question)
-            answer = await answerer.answer(prepared)
+            opened = answerer.open(question)
+            answer = await opened.whole()
         except ContextLengthExceeded:
             return "did not fit the context window"
         if answer.error is not None:
             return "failed while being answered"
-        return await asyncio.to_thread(self._outcome, case, prepared, answer)
+        return await asyncio.to_thread(self._outcome, case, opened.context, answer)
 
     def _documents(self, case: Case) -> tuple[str, ...] | None:
         """The application's ids of the documents a case is asked about, None for the whole collection."""
@@ -211,8 +210,8 @@ class AnswerMeasurement:
         )
         return tuple(self._ingested.document_ids[document] for document in chosen)
 
-    def _outcome(self, case: Case, prepared: Prepared, answer: Answer) -> _Outcome:
-        said, sources = said_in(answer), prepared.context.sources
+    def _outcome(self, case: Case, context: Context, answer: Answer) -> _Outcome:
+        said, sources = said_in(answer), context.sources
         scores = {
             **self._scores(case, said),
             **gate_scores(said, gated=answer.reason == _NO_EVIDENCE, holds_answer=case.holds_answer),
@@ -221,7 +220,7 @@ class AnswerMeasurement:
         }
         floor: Mapping[str, float] = {}
         if self._floor is not None:
-            floor = self._scores(case, said_by(self._floor, case.question.text, prepared.context))
+            floor = self._scores(case, said_by(self._floor, case.question.text, context))
         documents = len({source.hit.chunk.document_id for source in sources})
         return _Outcome(answer, scores, floor, documents)
 

@@ -5,21 +5,24 @@ from pathlib import Path
 
 from app.answering.answerer import Answerer
 from app.answering.closing import Closing
-from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
+from app.answering.fitting import Fitting
 from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.generating.generator import Generator
+from app.answering.generating.prompts import Prompts
+from app.answering.generating.strategy import Generating
 from app.answering.generating.summaries import Summariser
 from app.answering.generating.wording import Wording, read_wording
 from app.answering.languages.table import languages
 from app.answering.metering.meter import Meters
 from app.answering.question import Limits
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.strategy import Quoting
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.retrieving.retriever import Retriever
+from app.answering.states.strategy import Strategy
 from app.answering.understanding.catalogue_replies import CatalogueReplies
 from app.answering.understanding.documents.meant import DocumentsMeant
 from app.answering.understanding.followup.model import Rewriter
@@ -50,6 +53,7 @@ from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
 from ingestion.ports import Extractor
 from retrieval.errors import RetrievalError
+from retrieval.memo import Memo
 from retrieval.ports import ChunkingEmbedder, EntailmentJudge, Reranker, SpanReader
 
 
@@ -162,7 +166,6 @@ class Assembly:
 
         settings, ledger, (serving, revision, engine) = self.settings, self.ledger, generator
         tokenizer = CachedTokenizer(serving)
-        summariser = Summariser(engine=engine, tokenizer=tokenizer)
         conversations = Conversations(
             ConversationRepository(self.database, clock=ledger.seconds),
             count_tokens=tokenizer.count,
@@ -182,6 +185,23 @@ class Assembly:
             rerank_candidates=settings.rerank_candidates,
             min_evidence=limits.min_evidence,
         )
+        quoter, memo = Quoter(embedder=embedder, reader=reader), Memo()
+        quoting = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=engine.info.context_window)
+        summarises = settings.overflow == "summarise"
+        generating = Generating(
+            generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
+            prompts=Prompts(
+                engine=engine,
+                tokenizer=tokenizer,
+                limits=limits,
+                wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
+                overflow=Summariser(engine=engine, tokenizer=tokenizer) if summarises else None,
+            ),
+            quoter=quoter,
+            verification=Verification(embedder=embedder, entailment=self.entailment),
+            memo=memo,
+            quote_unverified=settings.quotes_unconfirmed,
+        )
         by_model = settings.followup == "model" and not settings.extractive
         return Answerer(
             understanding=Understanding(
@@ -194,21 +214,12 @@ class Assembly:
                 overviews=Overviews(meant, catalogue, contents, min_evidence=limits.min_evidence),
                 min_evidence=limits.min_evidence,
             ),
-            contexts=ContextBuilder(
-                engine=engine,
-                tokenizer=tokenizer,
-                limits=limits,
-                wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
-                contents=contents,
-                summariser=summariser if settings.overflow == "summarise" else None,
-                quoter=Quoter(embedder=embedder, reader=reader),
-            ),
-            generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
+            fitting=Fitting(contents),
+            strategies=strategies(settings, quoting, generating),
+            quoting=quoting,
             meters=Meters(ledger=ledger, engine=engine, tokenizer_revision=revision),
             closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
-            verification=Verification(embedder=embedder, entailment=self.entailment),
-            quotes=_quotes_as(settings),
-            quote_unverified=settings.quotes_unconfirmed,
+            memo=memo,
         )
 
 
@@ -223,10 +234,11 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-def _quotes_as(settings: Settings) -> QuotesAs:
+def strategies(settings: Settings, quoting: Quoting, generating: Generating) -> tuple[Strategy, ...]:
+    """What answers, in order: the first that can answer a question does. Without a language model, quotes alone."""
     if settings.extractive:
-        return QuotesAs.ONLY
-    return QuotesAs.FIRST if settings.quotes_first else QuotesAs.NOTHING
+        return (quoting,)
+    return (quoting, generating) if settings.quotes_first else (generating,)
 
 
 def recorded_settings(settings: Settings, generation: Generation) -> Settings:

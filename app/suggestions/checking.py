@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from app.answering.citation import CONFIRMED
+from app.answering.citing.citation import CONFIRMED
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.quoting.quotes import Quote, Selection
+from app.answering.states.reading import Quote, Selection
 from app.suggestions.drafting import Proposal
 from generation.errors import ContextLengthExceeded
 from retrieval.types import Scope, Span

@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.answering.metering.meter import Meters
-from app.answering.prompt import Message
-from app.answering.question import Question
+from app.answering.question import Message, Question
 from app.answering.understanding.followup.model import Rewriter
 from app.api.application import create_app
 from app.db.session import Database

@@ -130,10 +130,10 @@ BUGS = (
     ),
     Bug(
         "an answer that anybody of the tenant stops",
-        "app/answering/running.py",
+        "app/answering/running/registry.py",
         "if _may_stop(principal, asker)]",
         "if principal.tenant_id == asker.tenant_id]",
-        ("tests/app/answering/test_running.py",),
+        ("tests/app/answering/running/test_registry.py",),
     ),
     Bug(
         "a quote that hides the quotes behind it",

@@ -57,7 +57,7 @@ ALL = [
     ),
     Mended("app/answering/retrieving/outline.py", r"[-*•‣▪◦–+])\Z", rf"\s+{ITEM}\Z", f"{BLANK}¦1.¦(a)¦-¦x"),
     Mended(
-        "app/answering/plain_text.py",
+        "app/answering/formats/plain_text.py",
         "={2,}",
         r"\s*(?:([-*_])(?:[ \t]*\1){2,}|={2,}|--|\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-*:?[ \t]*)+)\s*",
         "-¦--¦*¦_¦=¦:¦|¦x¦ ¦\t¦\n",

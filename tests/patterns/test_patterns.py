@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.answering.question_kind import compared
+from app.answering.languages.question_kind import compared
 from app.answering.understanding.documents.asking import named, wanted_overview
 from ingestion.column_names import CellKind, kind_of
 from tests.patterns.slow import CHARACTERS, longest_seconds, slow_texts
@@ -13,7 +13,7 @@ from tests.patterns.sources import Use, module_of, relative, sources, uses
 # Rules that read short texts only: their module, a part of the pattern, the constant that limits the text, and how
 # many times longer the text can be by then.
 BUDGETS = {
-    ("app/answering/question_kind.py", "(?P<other>"): ("_LONGEST_COMPARED", 1),
+    ("app/answering/languages/question_kind.py", "(?P<other>"): ("_LONGEST_COMPARED", 1),
     ("app/suggestions/amounts.py", "(?P<subject>"): ("_READ_CHARS", 1),
     ("app/suggestions/events.py", "(?P<subject>"): ("_READ_CHARS", 1),
     ("app/suggestions/lines.py", "(?P<"): ("_READ_CHARS", 1),

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from app.answering.conversations import Conversations
 from app.answering.question import Limits
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -35,7 +34,7 @@ from generation.step import Sample
 from generation.types import ModelInfo
 from retrieval.ports import Vectors
 from retrieval.search import Search
-from tests.app.answering.answerers import make_answerer
+from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.evaluation.application import Unconstrained
 from tests.app.server.stations import state_with

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from app.answering.quoting.quotable import QuotesAs
+from tests.app.answering.answerers import QuotesAs
 from tests.app.cli.command_line import CommandLine
 from tests.faults.forked import ForkedServer
 from tests.installation import installed

@@ -5,15 +5,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
+from app.answering.citing.citation import Pages
+from app.answering.formats.plain_text import AsWritten, PlainText
 from app.answering.generating.footnote_writer import FootnoteWriter, VerbatimWriter
-from app.answering.generating.refusing import is_unconfirmed
 from app.answering.languages.refusals import refusal
-from app.answering.plain_text import AsWritten, PlainText
-from app.answering.prepared import Prepared
-from app.answering.quoting.rendering import quotation
+from app.answering.metering.meter import Meter
+from app.answering.states.sources import Grounding
 from app.answering.verification.metered_models import Verification
 from app.telemetry.stations import station
-from generation.types import Completion
 from retrieval.memo import Memo
 
 Memory = Callable[[], AbstractContextManager[None]]
@@ -22,7 +21,7 @@ Memory = Callable[[], AbstractContextManager[None]]
 class AnswerWriter:
     """Writes one answer. `footnotes` holds its text and citations.
 
-    >>> writer = begin(prepared, verification=verification, memo=memo)
+    >>> writer = begin(grounding, pages, meter, verification=verification, memo=memo)
     >>> shown = await writer.write("Revenue rose by 8 % [1].")
     >>> shown += await writer.finish()
     """
@@ -47,20 +46,6 @@ class AnswerWriter:
         """Close the answer: return the text that was held back."""
         return await self._written(self._form.finish(), last=True)
 
-    def quote(self, prepared: Prepared, completion: Completion, *, pending: str) -> str:
-        """The last text to show: `pending`, which `finish` returned, followed by quotes where nothing is verified.
-
-        An answer that was withheld is replaced by the quotes (docs/adr/0067), which were selected before generation.
-        """
-        question, selection = prepared.question, prepared.selection
-        withheld = self.footnotes.withheld
-        if selection is None or not selection.quotes:
-            return pending
-        if not is_unconfirmed(question, prepared.context, self.footnotes, completion):
-            return pending
-        text = self.footnotes.quote(quotation(selection.quotes, form=question.format, pages=prepared.pages))
-        return text if withheld else pending + text
-
     async def _written(self, text: str, *, last: bool) -> str:
         """Feed the footnote writer, in a worker thread where a sentence may end and be verified."""
 
@@ -74,18 +59,18 @@ class AnswerWriter:
             return await asyncio.to_thread(write)
 
 
-def begin(prepared: Prepared, *, verification: Verification, memo: Memo) -> AnswerWriter:
-    """The writer of a question's answer. `memo` caches computations on texts."""
-    memory = partial(memo.of, prepared.question.principal.tenant_id)
-    question, sources = prepared.question, prepared.context.sources
+def begin(grounding: Grounding, pages: Pages, meter: Meter, *, verification: Verification, memo: Memo) -> AnswerWriter:
+    """The writer of a question's answer. `meter` meters its verification, `memo` caches computations on texts."""
+    question, sources = grounding.question, grounding.context.sources
+    memory = partial(memo.of, question.principal.tenant_id)
     form = PlainText() if question.format == "text" else AsWritten()
     if question.json_schema is not None:
         return AnswerWriter(VerbatimWriter(), form)
     with memory():
-        verifier = verification.verifier(question, sources, meter=prepared.meter)
+        verifier = verification.verifier(question, sources, meter=meter)
     footnotes = FootnoteWriter(
         sources,
-        pages=prepared.pages,
+        pages=pages,
         verifier=verifier,
         strict=question.strict,
         refusal=refusal(question.text),

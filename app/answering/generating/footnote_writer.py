@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.answer import QuotedSpan
-from app.answering.citation import Citation, Origin, Pages
+from app.answering.citing.citation import THRESHOLD, Citation, Origin, Pages
 from app.answering.languages.refusals import refuses
 from app.answering.quoting.rendering import Quotation
-from app.answering.verification.support import THRESHOLD
 from app.answering.verification.verifier import Evidence, Verifier
 from retrieval.footnote_numbers import MARKER, MARKER_START, UNCLOSED_MARKER, numbers_in
 from retrieval.footnote_numbers import marker as marker_of

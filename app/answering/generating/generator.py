@@ -1,20 +1,33 @@
 """Hands the prompt of an answer to the engine, as a call that is on the ledger before the engine reads it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from app.answering.generating.refusing import watched_refusal
+from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
-from app.answering.prepared import Prepared
-from app.answering.question import Limits
+from app.answering.prompt import Prompt
+from app.answering.question import Limits, Question
 from generation.errors import EngineFull
-from generation.ports import Engine, Tokenizer
+from generation.ports import Engine, Stream, Tokenizer
+from retrieval.types import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A text that the engine generates.
+
+    `refused_from` is the probability of a refusal from which on the engine refuses; None leaves that to the model.
+    """
+
+    stream: Stream
+    refused_from: float | None
 
 
 class Generator:
     """Begins the generation of answers. One instance serves every request.
 
-    >>> prepared = generator.begin(prepared)
-    >>> async for event in prepared.stream:
+    >>> generation = generator.begin(question, prompt, context, output=64, meter=meter)
+    >>> async for event in generation.stream:
     ...     print(event)
     """
 
@@ -37,8 +50,8 @@ class Generator:
         if self._engine.stats().waiting > self._limits.max_waiting:
             raise EngineFull(retry_after_s=1)
 
-    def begin(self, prepared: Prepared) -> Prepared:
-        """`prepared` with the stream of its call, reserved on the ledger and accepted by the engine.
+    def begin(self, question: Question, prompt: Prompt, context: Context, *, output: int, meter: Meter) -> Generation:
+        """The generation of an answer of at most `output` tokens, reserved on the ledger and accepted by the engine.
 
         Raises:
             ConstraintInvalid: The question's JSON schema cannot be used.
@@ -46,18 +59,15 @@ class Generator:
             EngineFull, EngineStopped: The engine refused it.
             BudgetExceeded, StoreUnavailable, StorageFull: It was not reserved, and not handed to the engine.
         """
-        question, prompt, context = prepared.question, prepared.prompt, prepared.context
         deadline_s = question.require_time()
         abstention = watched_refusal(question, context, tokenizer=self._tokenizer, limits=self._limits)
-        stream = prepared.meter.generating(
+        stream = meter.generating(
             Purpose.ANSWER,
             prompt,
-            replace(question.sampling, max_tokens=prepared.budget.reserved_output),
+            replace(question.sampling, max_tokens=output),
             documents=prompt.shares(context),
             deadline_s=deadline_s,
             constraint=question.constraint(len(context.sources)),
             abstention=abstention,
         )
-        return replace(
-            prepared, abstention_threshold=None if abstention is None else abstention.threshold, stream=stream
-        )
+        return Generation(stream, None if abstention is None else abstention.threshold)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.answering.generating.wording import Wording
-from app.answering.prompt import FENCE, Component, Message, Prompt, Segment, quoted
+from app.answering.prompt import FENCE, Component, Prompt, Segment, quoted
+from app.answering.question import Message
 from generation.ports import Tokenizer
 from retrieval.highlights import Highlight
 from retrieval.types import Context

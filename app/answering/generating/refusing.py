@@ -1,26 +1,40 @@
-"""The last two stages of abstention: the first token, which the engine watches, and the finished answer.
+"""Abstention where a language model answers: before it is called, its first token, and the finished answer.
 
 `app.answering.abstention` describes all four.
 """
 
-from app.answering.abstention import Verdict, threshold_for
 from app.answering.answer import AbstentionReport, Stage
+from app.answering.formats.answer_formats import ANSWER_SCHEMA
 from app.answering.generating.footnote_writer import FootnoteWriter
 from app.answering.languages.recognition import is_english
 from app.answering.languages.refusals import refuses
 from app.answering.languages.table import REFUSAL
 from app.answering.question import Limits, Question
-from app.answering.quoting.quotes import Selection
+from app.answering.states.reading import Selection
 from generation.ports import Tokenizer
 from generation.types import Abstention, Completion, FinishReason
 from retrieval.types import Context
+
+
+def refused_before_generation(question: Question, context: Context, selection: Selection | None) -> bool:
+    """Whether a question is refused without sources, or because nothing in them is likely to answer it.
+
+    A question that allows answers without evidence is not refused; nor, in stage 2, one that asks for JSON by
+    a schema of its own, which a refusal would not satisfy.
+    """
+    if question.on_no_evidence == "answer":
+        return False
+    if not context.sources:
+        return True
+    refused = selection is not None and selection.decides and selection.outcome == "refused"
+    return refused and question.json_schema in {None, ANSWER_SCHEMA}
 
 
 def watched_refusal(question: Question, context: Context, *, tokenizer: Tokenizer, limits: Limits) -> Abstention | None:
     """The refusal whose probability the engine watches; None without sources, or where a refusal would be no JSON."""
     if not context.sources or question.json_schema is not None:
         return None
-    return Abstention(tuple(tokenizer.encode(REFUSAL)), threshold_for(question, limits))
+    return Abstention(tuple(tokenizer.encode(REFUSAL)), limits.refused_from(question))
 
 
 def after_generation(
@@ -31,8 +45,8 @@ def after_generation(
     selection: Selection | None,
     threshold: float | None,
     failed: bool,
-) -> Verdict:
-    """The verdict on a generated text: an answer or a refusal.
+) -> tuple[str | None, AbstentionReport]:
+    """The reason of a refusal that a model wrote, None for an answer; and the stage that refused.
 
     Args:
         writer: Has written the whole answer.
@@ -53,7 +67,7 @@ def after_generation(
         score=_doubt(completion.abstention, selection),
         threshold=threshold if completion.abstention is not None else None,
     )
-    return Verdict(reason, report)
+    return reason, report
 
 
 def _doubt(refusing: float | None, selection: Selection | None) -> float | None:

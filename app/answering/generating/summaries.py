@@ -5,7 +5,6 @@ sentence of a summary that its passage does not support is left out; a passage w
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from app.answering.generating.overflow import LeftOut, left_out, source_of, with_summaries
 from app.answering.generating.prompt_layout import build_summary_prompt
@@ -14,6 +13,7 @@ from app.answering.metering.settler import completions
 from app.answering.metering.token_usage import Purpose
 from app.answering.prompt import quoted
 from app.answering.question import Question
+from app.answering.states.sources import Fitted
 from app.answering.verification.verifier import Verifier
 from app.types import DocumentShare
 from generation.ports import Engine, Stream, Tokenizer
@@ -30,16 +30,11 @@ _MOST = 160
 _COVERAGE = 0.6  # of a sentence's words, by rarity, that its passage must hold
 
 
-@dataclass(frozen=True, slots=True)
-class Summarised:
-    """A context, and the chunk ids of its sources with a summary."""
-
-    context: Context
-    chunk_ids: tuple[str, ...] = ()
-
-
 class Summariser:
-    """Fits hits into a token budget and summarises those that do not fit. One instance serves every request."""
+    """Fits hits into a token budget and summarises those that do not fit: implements `Overflow`.
+
+    One instance serves every request.
+    """
 
     def __init__(self, *, engine: Engine, tokenizer: Tokenizer) -> None:
         self._engine = engine
@@ -54,7 +49,7 @@ class Summariser:
         fit: Callable[[int], Context],
         order: Order,
         meter: Meter,
-    ) -> Summarised:
+    ) -> Fitted:
         """The context of `hits` in `budget` tokens, with summaries. Blocks until the last summary has ended.
 
         Where everything fits, or no summary is usable, it is the result of `fit` for the whole budget.
@@ -73,7 +68,7 @@ class Summariser:
         whole = fit(budget)
         share = min(budget // _SHARE, whole.retrieved_tokens - whole.tokens)
         if not _overflows(whole) or share < _LEAST:
-            return Summarised(whole)
+            return Fitted(whole)
         count = self._count
         context = fit(budget - share)
         room = self._engine.info.context_window - self._fixed_tokens(question) - _MOST
@@ -86,7 +81,7 @@ class Summariser:
             if completion is not None and (text := _text(completion, item))
         ]
         fuller, chunk_ids = with_summaries(hits, context, written, budget=budget, count_tokens=count, order=order)
-        return Summarised(fuller if chunk_ids else whole, chunk_ids)
+        return Fitted(fuller if chunk_ids else whole, chunk_ids)
 
     def _count(self, text: str) -> int:
         """The tokens of a document's text as a prompt shows it."""

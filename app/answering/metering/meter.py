@@ -5,8 +5,10 @@ which therefore equals the answer's rows.
 """
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 
 from app.answering.metering.call_kinds import KINDS, SEVERAL
@@ -33,6 +35,8 @@ OnBatch = Callable[[int], None]
 class Meter:
     """Meters the model calls of one answer. `close` may be called from any thread, any number of times.
 
+    `ended` is done once it is closed; `started` is the `time.perf_counter` second at which the question was asked.
+
     >>> meter = meters.of(question)
     >>> with meter.reading(Purpose.RERANK, model=reranker.model, revision=reranker.revision, tokens=90):
     ...     scores = reranker.score(question.text, passages)
@@ -47,20 +51,25 @@ class Meter:
         ledger: Ledger,
         engine: Engine,
         tokenizer_revision: str,
-        on_close: Callable[[], None] | None = None,
+        started: float | None = None,
     ) -> None:
-        """`on_close` is called by each `close`, in its thread; `tokenizer_revision` is that of the engine's prompts."""
+        """`tokenizer_revision` is that of the engine's prompts; `started` the second it was asked, now by default."""
         self._question = question
         self._ledger = ledger
         self._engine = engine
         self._tokenizer_revision = tokenizer_revision
-        self._on_close = on_close
+        self.started = time.perf_counter() if started is None else started
         self._lock = threading.Lock()
         self._begun = Counter[Purpose]()
         self._calls: list[CountedCall] = []
         self._running: list[tuple[Stream, Settler]] = []
         self._server_stops = False
-        self.closed = False
+        self.ended: Future[None] = Future()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+        return self.ended.done()
 
     @property
     def calls(self) -> tuple[ModelCall, ...]:
@@ -76,7 +85,13 @@ class Meter:
 
     def again(self, question: Question) -> "Meter":
         """The meter of a further answer from the same sources, `question` being its choice."""
-        return Meter(question, ledger=self._ledger, engine=self._engine, tokenizer_revision=self._tokenizer_revision)
+        return Meter(
+            question,
+            ledger=self._ledger,
+            engine=self._engine,
+            tokenizer_revision=self._tokenizer_revision,
+            started=self.started,
+        )
 
     def require_open(self) -> None:
         """Check that somebody still waits for the answer.
@@ -207,12 +222,11 @@ class Meter:
     def close(self) -> None:
         """Stop what is read or generated, and begin no other: the client has left, or the deadline has passed."""
         with self._lock:
-            self.closed = True
+            if not self.closed:
+                self.ended.set_result(None)
             running = list(self._running)
         for stream, settler in running:
             self._end(stream, settler)
-        if self._on_close is not None:
-            self._on_close()
 
     def server_stops(self) -> None:
         """Settle every later cancellation as the server's abort."""
@@ -291,12 +305,11 @@ class Meters:
         self._engine = engine
         self._tokenizer_revision = tokenizer_revision
 
-    def of(self, question: Question, *, on_close: Callable[[], None] | None = None) -> Meter:
-        """The meter of the answer to a question, whose principal pays; `on_close` as in `Meter`."""
+    def of(self, question: Question) -> Meter:
+        """The meter of the answer to a question, whose principal pays."""
         return Meter(
             question,
             ledger=self._ledger,
             engine=self._engine,
             tokenizer_revision=self._tokenizer_revision,
-            on_close=on_close,
         )

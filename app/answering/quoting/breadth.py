@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answering.question_kind import asks_for_several, compared
+from app.answering.languages.question_kind import asks_for_several, compared
 from app.answering.quoting.candidates import Candidate
 from app.answering.quoting.headings import behind_heading, headings_of
 from retrieval.words import terms

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.answering.question_kind import Kind, kind_asked
+from app.answering.languages.question_kind import Kind, kind_asked
 from app.answering.quoting.candidates import Candidate, passage_text
 from retrieval.relevance import overlap, term_weights
 from retrieval.types import Source, Span

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.answering.question_kind import kind_asked
+from app.answering.languages.question_kind import kind_asked
 from app.answering.quoting.subject import says_new
 from retrieval.types import Span
 from retrieval.words import terms

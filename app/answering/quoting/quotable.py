@@ -1,33 +1,8 @@
-"""Whether quotes or a language model answer, and which questions quotes can answer."""
+"""Which questions quotes can answer."""
 
-from enum import StrEnum
-
-from app.answering.formats import ANSWER_SCHEMA, ANY_OBJECT
+from app.answering.formats.answer_formats import ANSWER_SCHEMA, ANY_OBJECT
 from app.answering.question import Question
 from app.errors import InvalidRequest, UnsupportedParameter
-
-
-class QuotesAs(StrEnum):
-    """Which questions quotes are the answer to; whether they follow a generated answer is a setting of its own.
-
-    Attributes:
-        ONLY: All that quotes can answer; others are refused, because no language model is served.
-        FIRST: All that quotes can answer (`is_quotable`); a language model answers the others.
-        NOTHING: None; a language model answers.
-    """
-
-    ONLY = "only"
-    FIRST = "first"
-    NOTHING = "nothing"
-
-
-def is_quotable(question: Question) -> bool:
-    """Whether quotes can answer: not without sources, with log probabilities, or by a JSON schema of one's own."""
-    try:
-        require_quotable(question)
-    except (InvalidRequest, UnsupportedParameter):
-        return False
-    return True
 
 
 def require_quotable(question: Question) -> None:

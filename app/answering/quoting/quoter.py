@@ -1,20 +1,15 @@
 """Selects the parts of the sources that answer a question, and meters the models that read them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 from app.answering.metering.meter import CallsClosed, Meter, OnBatch
 from app.answering.metering.token_usage import Purpose
-from app.answering.question import Question
 from app.answering.quoting.breadth import breadth_of
-from app.answering.quoting.quotes import Selection, answered_from
-from app.answering.quoting.selection import NEAREST, QuoteSelector
-from retrieval.ports import Embedder, SpanReader, Vectors
-from retrieval.types import Context
-
-
-def _ignored() -> None:
-    """What happens by default when the first call of a selection is accepted: nothing."""
+from app.answering.quoting.selection import NEAREST, OpenSelection, QuoteSelector
+from app.answering.states.reading import ANSWERED, Selection
+from app.answering.states.sources import Grounding
+from retrieval.ports import Embedder, SpanReader
 
 
 class Quoter:
@@ -25,7 +20,7 @@ class Quoter:
 
     Example:
         >>> quoter = Quoter(embedder=embedder, reader=reader)
-        >>> selection = quoter.select(question, context, vector=vector, meter=meter)
+        >>> selection = quoter.open(grounding, meter=meter).read()
         >>> selection.outcome, [quote.text for quote in selection.quotes]
         ('answered', ['The plant in Oslo closed on 4 May after a fire.'])
     """
@@ -34,52 +29,47 @@ class Quoter:
         """Without a reader, words and the embedder decide alone."""
         self._selector = QuoteSelector(embedder, reader)
 
-    def select(
-        self,
-        question: Question,
-        context: Context,
-        *,
-        vector: Callable[[], Vectors],
-        meter: Meter,
-        abstention: float | None = None,
-        on_accepted: Callable[[], None] = _ignored,
-    ) -> Selection:
-        """The parts of `context` that answer `question`, and whether they do.
+    def open(self, grounding: Grounding, *, meter: Meter, abstention: float | None = None) -> OpenSelection:
+        """Select the parts of the sources that answer, and tell whether they do: the first model is about to read.
 
         Args:
-            question: As it was asked, or rewritten to stand alone; its principal pays.
-            context: The sources presented.
-            vector: The question's (dim,) unit vector; called where passages are compared with it.
+            grounding: The question as it was understood, whose principal pays, and its sources.
             meter: Meters the models that read. Closing it ends the selection with the batch that is being read; the
                 result then has no quotes.
             abstention: The probability of there being no answer from which on the question is refused; None takes the
                 thresholds of `app.answering.quoting.selection`.
-            on_accepted: Called before the first model reads, once its call is on the ledger.
 
         Raises:
-            BudgetExceeded: Nothing is left for a call.
+            BudgetExceeded: Nothing is left for a call; a later one raises where the selection is read.
             StoreUnavailable, StorageFull: A call could not be written to the ledger, and was not made.
         """
-        answered = answered_from(abstention)
-        accepted = iter((on_accepted,))
+        return OpenSelection(self._selecting(grounding, meter, answered_from(abstention)))
 
+    def _selecting(self, grounding: Grounding, meter: Meter, answered: float) -> Generator[None, None, Selection]:
         @contextmanager
         def metered(purpose: Purpose, model: str, revision: str, tokens: int) -> Iterator[OnBatch]:
             meter.require_open()
             with meter.reading(purpose, model=model, revision=revision, tokens=tokens) as on_batch:
-                next(accepted, _ignored)()
                 yield on_batch
 
+        question = grounding.question.text
         try:
-            return self._selector.select(
-                question.text,
-                context,
-                answered=answered,
-                nearest=min(NEAREST, answered),
-                metering=metered,
-                breadth=breadth_of(question.text),
-                question_vector=vector,
+            return (
+                yield from self._selector.selecting(
+                    question,
+                    grounding.context,
+                    answered=answered,
+                    nearest=min(NEAREST, answered),
+                    metering=metered,
+                    breadth=breadth_of(question),
+                    question_vector=grounding.retrieved.vector,
+                )
             )
         except CallsClosed:
             read = any(call.purpose is Purpose.LOCATE for call in meter.calls)
             return Selection((), 0.0, "refused", decides=read, threshold=answered)
+
+
+def answered_from(abstention: float | None) -> float:
+    """The probability of an answer from which on a question counts as answered, by that of none which refuses it."""
+    return ANSWERED if abstention is None else 1 - abstention

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.answer import QuotedSpan
-from app.answering.citation import Citation, Pages
-from app.answering.formats import Format, json_answer
-from app.answering.plain_text import PlainText
+from app.answering.citing.citation import Citation, Pages
+from app.answering.formats.answer_formats import Format, json_answer
+from app.answering.formats.plain_text import PlainText
 from app.answering.quoting.literal import literal
-from app.answering.quoting.quotes import Quote
 from app.answering.quoting.tables import shown_table
+from app.answering.states.reading import Quote
 from retrieval.footnote_numbers import marker as marker_of
 from retrieval.footnote_numbers import without_markers
 from retrieval.types import Span

@@ -4,21 +4,21 @@ The span reader reads every candidate, the embedder those that are promising by 
 (`app.answering.quoting.score`). An answer costs a few hundred embedder tokens and what the reader reads.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import TypeVar
 
+from app.answering.languages.question_kind import asks_for_words, kind_asked
 from app.answering.languages.recognition import is_english
 from app.answering.metering.meter import OnBatch
 from app.answering.metering.token_usage import Purpose
-from app.answering.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, moved, passages_of
 from app.answering.quoting.features import Read, features_of
 from app.answering.quoting.headings import behind_heading, headings_of
 from app.answering.quoting.marks import whole
 from app.answering.quoting.named_cells import cell_asked
-from app.answering.quoting.quotes import ANSWERED, Outcome, Quote, Selection
 from app.answering.quoting.score import (
     CERTAIN_WITH_READER,
     CERTAIN_WITHOUT_READER,
@@ -32,6 +32,7 @@ from app.answering.quoting.score import (
 )
 from app.answering.quoting.subject import names_subject, says_new
 from app.answering.quoting.years import of_asked_years
+from app.answering.states.reading import ANSWERED, Outcome, Quote, Selection
 from retrieval.ports import Embedder, SpanReader, Vectors
 from retrieval.types import Context, Span
 
@@ -63,6 +64,8 @@ class Judged:
     highlights: tuple[Span | None, ...]
     read: bool = False
 
+
+Result = TypeVar("Result")
 
 Metering = Callable[[Purpose, str, str, int], AbstractContextManager[OnBatch | None]]
 """Meters the call that runs inside it: its purpose, its model, the model's revision, the tokens that it reads."""
@@ -109,7 +112,31 @@ class QuoteSelector:
             breadth: How many candidates are quoted, and which.
             question_vector: The (dim,) unit vector of `question`; called where candidates are compared with it.
         """
-        found = self.judged(
+        return OpenSelection(
+            self.selecting(
+                question,
+                context,
+                answered=answered,
+                nearest=nearest,
+                metering=metering,
+                breadth=breadth,
+                question_vector=question_vector,
+            )
+        ).read()
+
+    def selecting(
+        self,
+        question: str,
+        context: Context,
+        *,
+        answered: float,
+        nearest: float,
+        metering: Metering,
+        breadth: Breadth,
+        question_vector: Callable[[], Vectors],
+    ) -> Generator[None, None, Selection]:
+        """The steps of `select`: yields once, when the first call of a model is metered and before it is made."""
+        found = yield from self._judging(
             question,
             context,
             metering=metering,
@@ -153,11 +180,24 @@ class QuoteSelector:
         question: str,
         context: Context,
         *,
-        metering: Metering = unmetered,
-        most: int = ONE.embedded,
         question_vector: Callable[[], Vectors],
     ) -> Judged:
-        """The `most` promising candidates of `context` with the values by which they are scored; see `select`."""
+        """The promising candidates of `context` with the values by which they are scored, for measurements."""
+        judging = self._judging(
+            question, context, metering=unmetered, most=ONE.embedded, question_vector=question_vector
+        )
+        return _ended(judging)
+
+    def _judging(
+        self,
+        question: str,
+        context: Context,
+        *,
+        metering: Metering,
+        most: int,
+        question_vector: Callable[[], Vectors],
+    ) -> Generator[None, None, Judged]:
+        """The `most` promising candidates, once the first call is metered; see `selecting`."""
         candidates = of_asked_years(question, candidates_of(context.sources))
         if not candidates:
             return Judged((), (), ())
@@ -167,6 +207,7 @@ class QuoteSelector:
             reader = self._reader
             tokens = reader.count_tokens(question, [passage.text for passage in passages])
             with metering(Purpose.LOCATE, reader.model, reader.revision, tokens) as on_batch:
+                yield
                 read = _read(reader, question, passages, len(candidates), on_batch=on_batch)
         features = features_of(question, candidates, read)
         ranked = sorted(range(len(candidates)), key=lambda place: (-promise(features[place]), place))
@@ -176,6 +217,8 @@ class QuoteSelector:
         tokens = self._embedder.count_documents(texts, counted=counted)
         info = self._embedder.info
         with metering(Purpose.EXTRACT, info.model, info.revision, tokens):
+            if read is None:
+                yield
             vectors = self._embedder.embed_documents(texts)
         cosines = [float(cosine) for cosine in vectors @ question_vector()]
         best = max(cosines)
@@ -188,6 +231,44 @@ class QuoteSelector:
             tuple(None if read is None else read[place].words for place in embedded),
             read=read is not None,
         )
+
+
+class OpenSelection:
+    """A selection of quotes whose first model call is metered, and not made yet. Used by one thread.
+
+    Attributes:
+        reads: Whether a model will read; where it does not, nothing is left to be done.
+
+    Example:
+        >>> opened = OpenSelection(selector.selecting(question, context, ...))
+        >>> selection = opened.read()
+    """
+
+    def __init__(self, steps: Generator[None, None, Selection]) -> None:
+        """Begin the steps; raises as they do."""
+        self._steps = steps
+        self._ended: Selection | None = None
+        try:
+            next(steps)
+        except StopIteration as ended:
+            self._ended = ended.value
+        self.reads = self._ended is None
+
+    def read(self) -> Selection:
+        """The selection, once the models have read. Blocks; raises as the steps do."""
+        if self._ended is None:
+            self._ended = _ended(self._steps)
+        return self._ended
+
+
+def _ended(steps: Generator[None, None, Result]) -> Result:
+    """The result of steps, all of which are taken."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            result: Result = ended.value
+            return result
 
 
 def _read(

@@ -22,8 +22,8 @@ from app.answering.languages.noun_phrases import (
     topic,
     words,
 )
+from app.answering.languages.question_kind import kind_asked
 from app.answering.languages.recognition import is_english
-from app.answering.question_kind import kind_asked
 from app.answering.quoting.candidates import Candidate
 from retrieval.memo import remembered
 from retrieval.words import terms

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from app.answering.quoting.literal import literal
-from app.answering.quoting.quotes import Quote
+from app.answering.states.reading import Quote
 from ingestion.column_names import is_data_column, names_columns
 from ingestion.tables import cells
 from retrieval.footnote_numbers import without_markers

@@ -1,81 +1,22 @@
-"""What is shown of a document that a question asks about as a whole: its title, opening and headings."""
+"""Finds what is shown of a document that a question asks about as a whole: its title, opening and headings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from app.answering.question import Question
-from app.answering.quoting.quotes import ANSWERED, Quote, Selection
 from app.answering.retrieving.evidence import evidence_score
 from app.answering.retrieving.parts import parts_of
+from app.answering.states.sources import Overview
 from app.answering.understanding.documents.asking import Wanted
 from app.answering.understanding.documents.meant import KNOWN, DocumentsMeant, wanted_by
 from app.db.catalogue import CatalogueRepository, Named
 from app.db.contents import ContentRepository
-from retrieval.types import Chunk, Context, Hit, Scores, Span
+from retrieval.types import Chunk, Hit, Scores, Span
 from retrieval.words import terms
 
 MOST_FOUND = 0.85
 """The most where a search found the document: below what is shown as confirmed."""
 
 _HALF = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Overview:
-    """What is shown of a document as a whole. Spans are characters of its live version.
-
-    Attributes:
-        hits: The chunks with the opening, and those with the headings, at most as many as the question asks for.
-        opening: The opening; None where there is no text.
-        headings: The headings in reading order.
-        title: The line of the document that is its title; None without one.
-        score: The probability in (0, 1) that this document is meant, and so that the question is answered.
-    """
-
-    hits: tuple[Hit, ...]
-    opening: Span | None
-    headings: tuple[Span, ...]
-    title: Span | None
-    score: float
-
-    def selection(self, context: Context, *, answered: float = ANSWERED) -> Selection | None:
-        """The opening and the headings as quotes from the sources of `context`; None where it holds none of them.
-
-        Of a document that is only likely meant there is no more than the opening.
-
-        Args:
-            context: Built from `hits`.
-            answered: The probability from which on the question counts as answered; else the quotes are only likely.
-        """
-        parts = ([self.opening] if self.opening is not None else []) + list(self.headings)
-        parts = parts if self.score >= answered else parts[:1]
-        quotes = tuple(quote for part in parts if (quote := self._quote(context, part)) is not None)
-        if not quotes:
-            return None
-        title = self._quote(context, self.title) if self.title is not None else None
-        return Selection(
-            quotes,
-            self.score,
-            "answered" if self.score >= answered else "unsure",
-            threshold=answered,
-            probabilities=tuple((quote.source.number, quote.span, quote.score) for quote in quotes),
-            title=title,
-        )
-
-    def _quote(self, context: Context, span: Span) -> Quote | None:
-        """The quote of a span; of the opening, which two sources may share, as much as one of them shows."""
-        shown = [
-            (source, Span(span.start_char, min(span.end_char, one.end_char)))
-            for source in context.sources
-            for one in source.spans
-            if one.start_char <= span.start_char < one.end_char
-        ]
-        source, kept = max(shown, key=lambda found: found[1].end_char, default=(None, span))
-        if source is None or span not in {kept, self.opening}:
-            return None
-        chunk = source.hit.chunk
-        text = chunk.text[kept.start_char - chunk.start_char : kept.end_char - chunk.start_char]
-        return Quote(source, kept, text, self.score, kept if span == self.title else None)
 
 
 class Overviews:

@@ -1,36 +1,13 @@
 """Retrieves what a question is answered from: hits that are evidence, or the parts of a document as a whole."""
 
-from dataclasses import dataclass
-
 from app.answering.answer import AbstentionReport
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.retrieving.evidence import with_evidence
 from app.answering.retrieving.finder import Finder, Found
-from app.answering.retrieving.overviews import Overview, Overviews
-from app.answering.retrieving.question_vectors import QuestionVector
+from app.answering.retrieving.overviews import Overviews
+from app.answering.states.sources import Overview, Retrieved
 from retrieval.types import Hit
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retrieved:
-    """The hits for a question.
-
-    Attributes:
-        hits: Best first; none where those that were found are no evidence.
-        found: All that were found.
-        evidence: Their score and the least that counts as evidence; empty for an overview.
-        vector: The question's.
-        overview: Of the document that the question asks about as a whole; `hits` are its own.
-        rerank_ms: Milliseconds of reranking.
-    """
-
-    hits: tuple[Hit, ...]
-    found: tuple[Hit, ...]
-    evidence: AbstentionReport
-    vector: QuestionVector
-    overview: Overview | None = None
-    rerank_ms: float = 0.0
 
 
 class Retriever:

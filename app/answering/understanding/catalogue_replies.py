@@ -10,7 +10,7 @@ Example:
 
 import re
 
-from app.answering.formats import ANSWER_SCHEMA, Format
+from app.answering.formats.answer_formats import ANSWER_SCHEMA, Format
 from app.answering.languages.recognition import spoken
 from app.answering.languages.small_talk import small_talk
 from app.answering.languages.table import ENGLISH, Replies, Wish, languages

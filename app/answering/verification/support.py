@@ -11,16 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, log
 
-from app.answering.question_kind import kind_checked
+from app.answering.languages.question_kind import kind_checked
 from app.answering.verification.contradiction import contradicts
 from app.answering.verification.statement import Number, Statement
 from retrieval.words import STOP_WORDS
-
-THRESHOLD = 0.6
-"""Least support that counts as verified.
-
-It is the least, in steps of 0.05, at which 85 in 100 verified sentences are true, on held-out documents of all sets.
-"""
 
 FORBIDDEN = 0.3
 """Most support of a passage that `forbids` rules out: a number or name is missing, or it contradicts."""

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.answering.abstention import REFUSED
-from app.answering.answer import Answer
-from app.answering.citation import Citation
+from app.answering.answer import REFUSED, Answer
+from app.answering.citing.citation import Citation
 from app.api.schemas.answers import CitationBody
 from generation.ports import Tokenizer
 from generation.types import TokenLogprob

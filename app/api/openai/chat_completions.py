@@ -8,10 +8,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from app.answering.answer import Answer
-from app.answering.choices import Choices, prepare_choices
-from app.answering.formats import ANY_OBJECT, schema_text
-from app.answering.prompt import Message
-from app.answering.question import Question
+from app.answering.formats.answer_formats import ANY_OBJECT, schema_text
+from app.answering.question import Message, Question
 from app.answering.understanding.followup.rules import exchanges_of, stand_alone
 from app.api.dependencies import (
     AnswerDeadline,
@@ -27,6 +25,7 @@ from app.api.errors import failure_of
 from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
 from app.api.openai.chat_choices import choice_of
 from app.api.openai.chat_stream import ChatStream
+from app.api.openai.choices import Choices, open_choices
 from app.api.openai.models import collection_of, fingerprint
 from app.api.openai.schemas.chat import (
     ChatCompletionBody,
@@ -75,11 +74,11 @@ async def create_chat_completion(
     if question.sampling.logprobs is not None:
         await anyio.to_thread.run_sync(models.tokenizer.piece, 0)  # the first time it spells the whole vocabulary
 
-    async def prepared() -> Choices:
-        return await prepare_choices(answerer, question, n=body.n or 1)
+    async def opened() -> Choices:
+        return await open_choices(answerer, question, n=body.n or 1)
 
     if body.stream:
-        choices = await unless_disconnected(request, prepared)
+        choices = await unless_disconnected(request, opened)
         chat = ChatStream(
             choices,
             model=body.model,
@@ -88,10 +87,10 @@ async def create_chat_completion(
             options=body.stream_options,
         )
         whole_stream = with_terminal_error(chat.events(), request_id, render=chat.error_event)
-        return EventStream(whole_stream, on_close=choices.release)
+        return EventStream(whole_stream, on_close=choices.close)
 
     async def whole() -> tuple[Choices, tuple[Answer, ...]]:
-        choices = await prepared()
+        choices = await opened()
         return choices, await choices.answers()
 
     choices, answers = await unless_disconnected(request, whole)

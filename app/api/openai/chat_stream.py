@@ -8,11 +8,11 @@ from contextlib import aclosing
 from typing import Any
 
 from app.answering.answer import Answer, TextDelta
-from app.answering.choices import Choices
 from app.answering.metering.token_usage import TokenUsage, total
 from app.api.errors import failure_of, openai_error
 from app.api.event_stream import sse
 from app.api.openai.chat_choices import annotations, finish_reason, logprobs
+from app.api.openai.choices import Choices
 from app.api.openai.schemas.chat import StreamOptions
 from app.api.schemas.token_usage import UsageBody
 from generation.ports import Tokenizer
@@ -31,7 +31,7 @@ class ChatStream:
         self._tokenizer = tokenizer
         self._options = options or StreamOptions()
         self._head = {
-            "id": choices.first.question.request_id,
+            "id": choices.request_id,
             "object": "chat.completion.chunk",
             "created": int(time.time()),
             "model": model,
@@ -45,9 +45,8 @@ class ChatStream:
         Raises:
             DeadlinePassed, GenerationError: An answer failed; the others are cancelled.
         """
-        first = self._choices.first
-        refused = first.question.json_schema is not None and not (first.generates or first.quotes)
-        for index in range(len(self._choices.prepared)):
+        refused = self._choices.opened[0].question.json_schema is not None and not self._choices.content
+        for index in range(len(self._choices.opened)):
             yield self._chunk(index, {"role": "assistant", "content": None if refused else ""})
         ended: dict[int, Answer] = {}
         async with aclosing(self._choices.stream()) as stream:

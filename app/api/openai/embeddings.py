@@ -6,11 +6,11 @@ import anyio
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from app.answering.text_embedding import MAX_TOKENS, Embedded, TextEmbedding, text_of, too_many_tokens
 from app.api.dependencies import AnswerDeadline, ModelsDep, PrincipalDep, RequestId, UsageDep
 from app.api.event_stream import unless_disconnected
 from app.api.openai.models import NAME
 from app.api.openai.schemas.embeddings import EmbeddingBody, EmbeddingList, EmbeddingRequest, EmbeddingUsage
+from app.api.openai.text_embedding import MAX_TOKENS, Embedded, TextEmbedding, text_of, too_many_tokens
 from app.api.schemas.shape import problems
 from app.errors import NotFound, UnsupportedParameter
 from retrieval.ports import Embedder

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
-from app.answering.citation import Citation
-from app.answering.formats import Format
+from app.answering.citing.citation import Citation
+from app.answering.formats.answer_formats import Format
 from app.api.schemas.bounds import LARGEST_INTEGER, MOST_QUESTION, Described, Id
 from app.api.schemas.sampling import SamplingFields
 from app.api.schemas.search import RERANK, Scoped

@@ -221,7 +221,7 @@ class _Asker:
     async def _ask(self, question: SetQuestion, documents: Sequence[str]) -> tuple[Answer, set[str]]:
         """The answer, and the ids of the documents in its prompt."""
         ours = tuple(self._ingested.document_ids[name] for name in documents if name in self._ingested.document_ids)
-        prepared = await self._answerer.prepare_in_thread(
+        opened = self._answerer.open(
             asked(
                 question,
                 self._options,
@@ -231,8 +231,8 @@ class _Asker:
                 document_ids=ours,
             ),
         )
-        answer = await self._answerer.answer(prepared)
-        return answer, {source.hit.chunk.document_id for source in prepared.context.sources}
+        answer = await opened.whole()
+        return answer, {source.hit.chunk.document_id for source in opened.context.sources}
 
     def _attacked(self, attack: Injection, answer: Answer, read: set[str], control: Answer) -> Attacked:
         gold = self._questions[attack.question_id].answers

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from app.answering.generating.prompt_layout import build_prompt
 from app.answering.languages.table import REFUSAL
-from app.answering.prompt import Message
+from app.answering.question import Message
 from app.evaluation.squad import contains_any
 from app.evaluation.types import QuestionSet
 from app.tuning.adapter.examples import Example, perturbed, twofold

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.answering.verification.support import THRESHOLD, Lexical, fragment_values, sentence_values
+from app.answering.citing.citation import THRESHOLD
+from app.answering.verification.support import Lexical, fragment_values, sentence_values
 from app.answering.verification.verifier import Verifier
 from app.tuning.verifier.examples import Example, answer_examples, scifact_examples
 from retrieval.types import Chunk, Hit, Scores, Source, Span

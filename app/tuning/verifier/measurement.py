@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.answering.verification.support import THRESHOLD
+from app.answering.citing.citation import THRESHOLD
 from app.answering.verification.verifier import SentenceEmbedder, Verifier
 from app.tuning.verifier.fit import source_of
 from retrieval.ports import Judge

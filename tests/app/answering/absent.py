@@ -6,7 +6,8 @@ from typing import cast
 from app.answering.conversations import Conversations
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.retrieving.overviews import Overview, Overviews
+from app.answering.retrieving.overviews import Overviews
+from app.answering.states.sources import Overview
 from app.answering.understanding.catalogue_replies import CatalogueReplies
 from app.answering.understanding.documents.meant import DocumentsMeant
 from app.answering.verification.metered_models import Verification

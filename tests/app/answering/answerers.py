@@ -1,21 +1,25 @@
 """An `Answerer` made of few parts, for tests."""
 
-from collections.abc import Callable
+from enum import StrEnum
+from typing import cast
 
 from app.answering.answerer import Answerer
 from app.answering.closing import CitationRecord, Closing
-from app.answering.context import ContextBuilder
 from app.answering.conversations import Conversations
+from app.answering.fitting import Fitting
 from app.answering.generating.generator import Generator
 from app.answering.generating.prompt_layout import DEFAULT_WORDING
+from app.answering.generating.prompts import Prompts
+from app.answering.generating.strategy import Generating
 from app.answering.generating.summaries import Summariser
 from app.answering.metering.meter import Meters
 from app.answering.question import Limits
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.strategy import Quoting
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
 from app.answering.retrieving.retriever import Retriever
+from app.answering.states.strategy import Strategy
 from app.answering.understanding.catalogue_replies import CatalogueReplies
 from app.answering.understanding.followup.model import Rewriter
 from app.answering.understanding.understanding import Understanding
@@ -23,7 +27,16 @@ from app.answering.verification.metered_models import Verification
 from app.db.contents import ContentRepository
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
+from retrieval.memo import Memo
 from tests.app.answering.absent import NoConversations, NoOverviews, NoRecord, NoReplies, WordsAlone
+
+
+class QuotesAs(StrEnum):
+    """Which questions quotes are the answer to: all, all that they can answer, or none."""
+
+    ONLY = "only"
+    FIRST = "first"
+    NOTHING = "nothing"
 
 
 def make_answerer(
@@ -44,27 +57,35 @@ def make_answerer(
     verification: Verification | None = None,
     replies: CatalogueReplies | None = None,
     overviews: Overviews | None = None,
-    wrap_contexts: Callable[[ContextBuilder], ContextBuilder] = lambda contexts: contexts,
+    fitting: Fitting | None = None,
 ) -> Answerer:
-    """Make an answerer; `wrap_contexts` may replace its context builder by one that also times it, say."""
-    contexts = ContextBuilder(
-        engine=engine,
-        tokenizer=tokenizer,
-        limits=limits,
-        wording=DEFAULT_WORDING,
-        contents=contents,
-        summariser=summariser,
+    """Make an answerer."""
+    memo = Memo()
+    window = engine.info.context_window
+    quoting = Quoting(quoter=quoter or cast(Quoter, None), tokenizer=tokenizer, limits=limits, window=window)
+    generating = Generating(
+        generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
+        prompts=Prompts(
+            engine=engine, tokenizer=tokenizer, limits=limits, wording=DEFAULT_WORDING, overflow=summariser
+        ),
         quoter=quoter,
+        verification=verification or WordsAlone(),
+        memo=memo,
+        quote_unverified=quote_unverified,
     )
+    strategies: dict[QuotesAs, tuple[Strategy, ...]] = {
+        QuotesAs.ONLY: (quoting,),
+        QuotesAs.FIRST: (quoting, generating),
+        QuotesAs.NOTHING: (generating,),
+    }
     conversations = conversations or NoConversations()
     return Answerer(
         understanding=Understanding(conversations=conversations, replies=replies or NoReplies(), rewriter=rewriter),
         retriever=Retriever(finder=finder, overviews=overviews or NoOverviews(), min_evidence=limits.min_evidence),
-        contexts=wrap_contexts(contexts),
-        generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
+        fitting=fitting or Fitting(contents),
+        strategies=strategies[quotes],
+        quoting=quoting,
         meters=Meters(ledger=ledger, engine=engine, tokenizer_revision="0"),
-        verification=verification or WordsAlone(),
         closing=Closing(ledger=ledger, conversations=conversations, citations=citations or NoRecord()),
-        quotes=quotes,
-        quote_unverified=quote_unverified,
+        memo=memo,
     )

@@ -1,6 +1,5 @@
 """Meters of answers for tests, over a ledger or over none."""
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
@@ -39,6 +38,5 @@ def meter_of(
     ledger: Ledger | None = None,
     *,
     engine: object = None,
-    on_close: Callable[[], None] | None = None,
 ) -> Meter:
-    return meters(ledger, engine=engine).of(question, on_close=on_close)
+    return meters(ledger, engine=engine).of(question)

@@ -6,19 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.abstention import REFUSED, refused_before_generation, threshold_for, without_generation
-from app.answering.answer import AbstentionReport
-from app.answering.formats import ANSWER_SCHEMA
+from app.answering.abstention import without_generation
+from app.answering.answer import REFUSED, AbstentionReport
+from app.answering.formats.answer_formats import ANSWER_SCHEMA
 from app.answering.generating.footnote_writer import FootnoteWriter
-from app.answering.generating.refusing import after_generation, is_unconfirmed, watched_refusal
+from app.answering.generating.refusing import (
+    after_generation,
+    is_unconfirmed,
+    refused_before_generation,
+    watched_refusal,
+)
 from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL, languages
 from app.answering.question import Limits, Question
-from app.answering.quoting.quotes import Outcome, Quote, Selection
 from app.answering.retrieving.evidence import evidence_score, with_evidence
+from app.answering.states.reading import Outcome, Quote, Selection
+from app.answering.states.sources import Grounding
 from app.types import Principal, Role
 from generation.types import Abstention, Completion, FinishReason, Timings
 from retrieval.types import Context, Hit, Scope, Span
+from tests.app.answering.groundings import grounding_of
 from tests.app.answering.sources import REPORT, source
 from tests.generation.fakes import LetterTokenizer
 from tests.retrieval.fakes import ranked
@@ -99,6 +106,10 @@ EMPTY, SHOWN = Context((), (), 0), Context((source(REPORT),), (), 10)
 COMPLETION = Completion("req_1", "", (1,), FinishReason.STOP, 0, 0, 1, Timings(1.0, 2.0, 3.0), abstention=0.4)
 
 
+def grounded(question: Question = QUESTION, context: Context = SHOWN, *, note: str = "") -> Grounding:
+    return grounding_of(question, context, evidence=EVIDENCE, note=note)
+
+
 def selected(score: float, outcome: Outcome, *, reads: bool = True) -> Selection:
     """A selection with the best sentence of the report, by a reader or without one."""
     quote = Quote(SHOWN.sources[0], Span(0, 66), REPORT[:66], score, Span(28, 38) if reads else None)
@@ -131,7 +142,7 @@ def test_hits_that_are_no_evidence_are_not_presented() -> None:
 
 @pytest.mark.parametrize(("asked", "threshold"), [(None, 0.7), (0.2, 0.2)])
 def test_the_questions_threshold_precedes_the_servers(asked: float | None, threshold: float) -> None:
-    assert threshold_for(replace(QUESTION, abstention_threshold=asked), LIMITS) == threshold
+    assert LIMITS.refused_from(replace(QUESTION, abstention_threshold=asked)) == threshold
 
 
 def test_without_sources_a_question_is_refused_unless_it_wants_an_answer_anyway() -> None:
@@ -174,31 +185,51 @@ def test_the_first_token_is_watched_where_prose_answers_from_sources() -> None:
 def test_the_stage_that_refused_before_generation_is_reported(
     context: Context, selection: Selection | None, expected: tuple[str, str, float, float, str]
 ) -> None:
-    verdict = without_generation(QUESTION, evidence=EVIDENCE, context=context, selection=selection)
-    report = verdict.report
+    finished = without_generation(grounded(context=context), selection)
+    report = finished.abstention
 
-    assert (verdict.reason, report.stage, report.score, report.threshold, verdict.text) == expected
-    assert verdict.reason in {*REFUSED, "unsure"}
+    assert (finished.reason, report.stage, report.score, report.threshold, finished.text) == expected
+    assert finished.reason in {*REFUSED, "unsure"}
 
 
 def test_the_sentence_above_the_nearest_passages_is_in_the_questions_language() -> None:
     german = replace(QUESTION, text="Wie hat sich der Umsatz in diesem Jahr entwickelt?")
-    verdict = without_generation(german, evidence=EVIDENCE, context=SHOWN, selection=selected(0.4, "unsure"))
+    finished = without_generation(grounded(german), selected(0.4, "unsure"))
 
-    assert verdict.text == languages()["de"].texts.unsure
+    assert finished.text == languages()["de"].texts.unsure
+
+
+@pytest.mark.parametrize(
+    ("context", "selection", "text"),
+    [
+        (EMPTY, None, f"{no_evidence('')}\n\nIt is Greek."),
+        (SHOWN, selected(0.125, "refused"), f"{REFUSAL}\n\nIt is Greek."),
+        (SHOWN, selected(0.375, "unsure"), f"It is Greek.\n\n{unsure('')}"),
+        (SHOWN, selected(0.625, "answered"), ""),
+    ],
+)
+def test_the_note_follows_a_refusal_and_precedes_the_sentence_above_the_nearest_passages(
+    context: Context, selection: Selection | None, text: str
+) -> None:
+    assert without_generation(grounded(context=context, note="It is Greek."), selection).text == text
+
+
+def test_a_dry_run_has_no_note() -> None:
+    dry = replace(QUESTION, dry_run=True)
+
+    assert without_generation(grounded(dry, note="It is Greek."), selected(0.125, "refused")).text == ""
 
 
 def test_quotes_are_an_answer_and_a_dry_run_is_none() -> None:
     answered = selected(0.625, "answered")
-    quoted = without_generation(QUESTION, evidence=EVIDENCE, context=SHOWN, selection=answered)
-    dry = without_generation(replace(QUESTION, dry_run=True), evidence=EVIDENCE, context=EMPTY, selection=None)
-    dry_with_sources = without_generation(
-        replace(QUESTION, dry_run=True), evidence=EVIDENCE, context=SHOWN, selection=answered
-    )
+    asked = replace(QUESTION, dry_run=True)
+    quoted = without_generation(grounded(), answered)
+    dry = without_generation(grounded(asked, EMPTY), None)
+    dry_with_sources = without_generation(grounded(asked), answered)
 
-    assert (quoted.reason, quoted.report, quoted.text) == (None, AbstentionReport(None, 0.375, 0.5), "")
-    assert (dry.reason, dry.report.stage, dry.text) == ("dry_run", "retrieval", "")
-    assert (dry_with_sources.reason, dry_with_sources.report) == ("dry_run", EVIDENCE)
+    assert (quoted.reason, quoted.abstention, quoted.text) == (None, AbstentionReport(None, 0.375, 0.5), "")
+    assert (dry.reason, dry.abstention.stage, dry.text) == ("dry_run", "retrieval", "")
+    assert (dry_with_sources.reason, dry_with_sources.abstention) == ("dry_run", EVIDENCE)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +245,7 @@ def test_quotes_are_an_answer_and_a_dry_run_is_none() -> None:
 def test_the_written_answer_decides_the_final_refusal_reason_and_stage(
     text: str, strict: bool, failed: bool, reason: str | None, stage: str | None
 ) -> None:
-    verdict = after_generation(
+    ended, report = after_generation(
         written(text, strict=strict),
         COMPLETION,
         context=SHOWN,
@@ -223,9 +254,9 @@ def test_the_written_answer_decides_the_final_refusal_reason_and_stage(
         failed=failed,
     )
 
-    assert (verdict.reason, verdict.report.stage) == (reason, stage)
+    assert (ended, report.stage) == (reason, stage)
     assert reason is None or reason in REFUSED
-    assert (verdict.report.score, verdict.report.threshold) == (0.5, 0.7)
+    assert (report.score, report.threshold) == (0.5, 0.7)
 
 
 @pytest.mark.parametrize(
@@ -242,12 +273,12 @@ def test_the_doubt_is_the_greater_of_the_models_and_the_readers(
     selection: Selection | None, refusing: float | None, score: float | None
 ) -> None:
     completion = replace(COMPLETION, abstention=refusing)
-    verdict = after_generation(
+    _, report = after_generation(
         written("Lavender."), completion, context=SHOWN, selection=selection, threshold=0.7, failed=False
     )
 
-    assert verdict.report.score == score
-    assert verdict.report.threshold == (None if refusing is None else 0.7)
+    assert report.score == score
+    assert report.threshold == (None if refusing is None else 0.7)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.generating.prompt_layout import DEFAULT_WORDING, SYSTEM_SUMMARY, build_prompt, build_summary_prompt
-from app.answering.prompt import FENCE, Message, Prompt
-from app.answering.question import Question
+from app.answering.prompt import FENCE, Prompt
+from app.answering.question import Message, Question
 from app.answering.understanding.followup.model import SYSTEM as SYSTEM_REWRITE
 from app.answering.understanding.followup.model import Rewriter
 from app.types import Principal, Role

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import pytest
 import torch
@@ -17,7 +17,8 @@ import torch
 from app.answering.answer import Answer
 from app.answering.answerer import Answerer
 from app.answering.generating.footnote_writer import FootnoteWriter
-from app.answering.prepared import Prepared
+from app.answering.generating.strategy import Written
+from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.server.bootstrap import build
 from app.settings import Settings
@@ -32,7 +33,7 @@ from generation.weights import LoadedModel, adopt_model
 from retrieval.compress import edges_first
 from retrieval.ports import Vectors
 from retrieval.search import Search
-from retrieval.types import Hit, Scope, SearchMode
+from retrieval.types import Context, Hit, Scope, SearchMode
 from tests.app.server.stations import ANY_EVIDENCE, stations
 from tests.generation.tiny import tiny_model, tiny_tokenizer
 from tests.installation import installed
@@ -95,7 +96,14 @@ def answerer(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Answere
         engine.close()
 
 
-async def ask(answerer: Answerer, *names: str, tenant: str = "acme", number: int) -> tuple[Prepared, Answer]:
+class Read(NamedTuple):
+    """What the model read for an answer."""
+
+    context: Context
+    prompt: Prompt
+
+
+async def ask(answerer: Answerer, *names: str, tenant: str = "acme", number: int) -> tuple[Read, Answer]:
     question = Question(
         request_id=f"req_{number}",
         endpoint="ask",
@@ -104,16 +112,18 @@ async def ask(answerer: Answerer, *names: str, tenant: str = "acme", number: int
         scope=Scope(tenant_id=tenant),
         max_output_tokens=6,
     )
-    prepared = await answerer.prepare_in_thread(question)
-    return prepared, await answerer.answer(prepared)
+    opened = answerer.open(question)
+    begun = await opened.ready()
+    assert isinstance(begun.answer, Written)
+    return Read(opened.context, begun.answer.prompt), await opened.whole()
 
 
-def read(prepared: Prepared) -> list[str]:
+def read(prepared: Read) -> list[str]:
     """Documents in the order they were read."""
     return [source.hit.chunk.document_id for source in prepared.context.sources]
 
 
-def tokens_of(prepared: Prepared, names: Sequence[str]) -> int:
+def tokens_of(prepared: Read, names: Sequence[str]) -> int:
     return sum(source.tokens for source in prepared.context.sources if source.hit.chunk.document_id in names)
 
 

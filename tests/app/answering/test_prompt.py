@@ -13,7 +13,8 @@ from app.answering.generating.prompt_layout import (
     fence_tokens,
     shown,
 )
-from app.answering.prompt import FENCE, Message, quoted
+from app.answering.prompt import FENCE, quoted
+from app.answering.question import Message
 from retrieval.highlights import highlights
 from retrieval.types import Context
 from tests.app.answering.generating.test_footnote_writer import SOURCES

@@ -15,7 +15,6 @@ from app.answering.answer import Answer, TextDelta
 from app.answering.closing import CitationRecord
 from app.answering.conversations import Conversations
 from app.answering.question import Question
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -27,7 +26,7 @@ from generation.ports import Engine
 from generation.types import FinishReason
 from retrieval.search import Search
 from retrieval.types import Scope
-from tests.app.answering.answerers import make_answerer
+from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import client_of
 from tests.app.api.conversing import TalkingEngine
@@ -241,7 +240,7 @@ def test_no_word_of_an_answer_waits_for_its_citations_and_its_end_only_a_while(s
 
     async def read() -> Answer:
         told, whole = "", None
-        async for event in answerer.stream(await asyncio.to_thread(answerer.prepare, question("req_slow"))):
+        async for event in answerer.open(question("req_slow")).events():
             assert not slow.kept.is_set()
             told += event.text if isinstance(event, TextDelta) else ""
             whole = event if isinstance(event, Answer) else None
@@ -263,7 +262,7 @@ def test_a_reader_who_leaves_at_the_last_word_has_an_answer_that_counts(serve: S
     served = serve(engine=TalkingEngine(says="Two ships passed the light house in March."))
 
     async def read(*, until: str) -> str:
-        stream = served.answerer.stream(await asyncio.to_thread(served.answerer.prepare, question(f"req_{until}")))
+        stream = served.answerer.open(question(f"req_{until}")).events()
         told = ""
         async for event in stream:
             assert not until or not isinstance(event, Answer)

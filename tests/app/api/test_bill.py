@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.answering.answer import Answer
 from app.answering.conversations import Conversations
 from app.answering.generating.summaries import Summariser
 from app.answering.metering.call_kinds import CallNumber
 from app.answering.question import Question
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -33,7 +33,7 @@ from generation.types import FinishReason
 from retrieval.ports import Vectors
 from retrieval.search import Search
 from retrieval.types import Hit, Scope, SearchMode
-from tests.app.answering.answerers import make_answerer
+from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.bills import assert_adds_up
@@ -262,8 +262,11 @@ def test_an_answer_that_is_cancelled_while_passages_are_read_is_billed_for_what_
         return marked(*given, **named)
 
     billed.reader.mark = leave  # type: ignore[method-assign]
-    prepared = billed.answerer.prepare(question, meter=meter)
-    answer = asyncio.run(billed.answerer.answer(prepared))
+
+    async def ask() -> Answer:
+        return await billed.answerer.open(question, meter=meter).whole()
+
+    answer = asyncio.run(ask())
 
     assert answer.reason == "cancelled"
     usage = UsageBody.of(answer.usage).model_dump()

@@ -6,7 +6,6 @@ from typing import cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -18,7 +17,7 @@ from app.types import Settlement, UsageStatus
 from app.usage.budgets.budgets import Budgets
 from app.usage.ledger.ledger import Ledger
 from retrieval.search import Search
-from tests.app.answering.answerers import make_answerer
+from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.api.test_extractive import QUESTION, hits

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from app.answering.answer import Answer, TextDelta
+from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.db.conversations import ConversationRepository
 from app.server.state import State
@@ -53,9 +54,7 @@ def test_a_reader_who_leaves_while_the_turn_is_stored_changes_nothing(
     conversation = served.begin()
 
     async def read() -> None:
-        answerer = served.answerer
-        prepared = await asyncio.to_thread(answerer.prepare, question_in(conversation))
-        reader = asyncio.create_task(answerer.answer(prepared))
+        reader = asyncio.create_task(served.answerer.open(question_in(conversation)).whole())
         assert await asyncio.to_thread(gated.reached.wait, 10)
         reader.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -74,7 +73,7 @@ def test_a_reader_who_leaves_at_the_last_word_changes_nothing(serve: Callable[..
     question = question_in(conversation)
 
     async def read() -> bool:
-        stream = served.answerer.stream(await asyncio.to_thread(served.answerer.prepare, question))
+        stream = served.answerer.open(question).events()
         said = ""
         async for event in stream:
             assert not isinstance(event, Answer)
@@ -94,9 +93,12 @@ def test_nothing_is_generated_for_a_reader_who_left_during_the_search(serve: Cal
     meter = served.answerer.meters.of(question)
     meter.close()
 
-    assert served.answerer.prepare(question, meter=meter).cancelled
+    async def answer(asked: Question, meter: Meter | None) -> Answer:
+        return await served.answerer.open(asked, meter=meter).whole()
+
+    assert asyncio.run(answer(question, meter)).reason == "cancelled"
     assert (len(served.search.questions), served.engine.requests) == (1, [])
-    served.answerer.running.release(served.answerer.prepare(replace(question, request_id="req_stays")))
+    asyncio.run(answer(replace(question, request_id="req_stays"), None))
     assert [request.id for request in served.engine.requests] == ["req_stays"], "others are answered"
 
 

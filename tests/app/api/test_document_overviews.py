@@ -11,7 +11,6 @@ import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -29,7 +28,7 @@ from app.usage.ledger.ledger import Ledger
 from retrieval.ports import Vectors
 from retrieval.search import Search
 from retrieval.types import Hit, Pointer, Scope, Scores, SearchMode, Span
-from tests.app.answering.answerers import make_answerer
+from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.retrieving.outlined import index
 from tests.app.answering.test_prompt import CharacterTokenizer

@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.quoting.quotable import QuotesAs
 from app.server.state import State
 from app.types import Operation
 from generation.ports import Engine
 from retrieval.ports import SpanReader
 from retrieval.search import Search
+from tests.app.answering.answerers import QuotesAs
 from tests.app.answering.gated_reader import FIRST_BATCH, GatedReader
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.api.caller import Caller

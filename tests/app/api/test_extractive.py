@@ -8,9 +8,8 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.citation import CONFIRMED
+from app.answering.citing.citation import CONFIRMED
 from app.answering.languages.table import languages
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -21,7 +20,7 @@ from app.types import Operation, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from retrieval.search import Search
 from retrieval.types import Hit
-from tests.app.answering.answerers import make_answerer
+from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.answering.quoting.test_selection import PASSAGES
 from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.answering.formats import answer_schema
+from app.answering.formats.answer_formats import answer_schema
 from generation.types import JsonSchema
 from tests.app.api.openai.test_response_format import SCHEMA, Service, serve
 from tests.app.api.test_extractive import events

@@ -32,10 +32,10 @@ def test_a_question_is_noted_from_its_start_to_the_end_of_its_answer(
     question = question_in(conversation)
 
     async def read() -> None:
-        prepared = await served.answerer.prepare_in_thread(question)
+        opened = await served.answerer.begun(question)
         assert noted(state, conversation) == [FIRST]
         assert served.client.get(f"/v1/conversations/{conversation}").json()["interrupted"] == []
-        await served.answerer.answer(prepared)
+        await opened.whole()
 
     asyncio.run(read())
     assert noted(state, conversation) == []
@@ -61,14 +61,15 @@ def test_a_refused_question_and_one_whose_reader_left_are_not_noted_any_more(
     question = question_in(conversation)
 
     async def leave() -> None:
-        events = served.answerer.stream(await served.answerer.prepare_in_thread(question))
+        events = served.answerer.open(question).events()
         await anext(events)
         await events.aclose()
 
     asyncio.run(leave())
     assert noted(state, conversation) == []
+    refused = replace(question, request_id="req_refused", text=BROKEN)
     with pytest.raises(RetrievalError):
-        served.answerer.prepare(replace(question, request_id="req_refused", text=BROKEN))
+        asyncio.run(served.answerer.begun(refused))
     assert noted(state, conversation) == []
 
 

@@ -188,14 +188,14 @@ def test_a_request_cancelled_while_it_summarises_leaves_nothing_running(state: S
     answerer = answerer_of(state, engine, LetterTokenizer(), summarise=True)
 
     async def scenario() -> None:
-        task = asyncio.create_task(answerer.prepare_in_thread(QUESTION))
+        task = asyncio.create_task(answerer.begun(QUESTION))
         assert await asyncio.to_thread(gate.reached.wait, 10)
         with pytest.raises(NotFound):
             answerer.running.cancel("req_1", principal=Principal("other", "u", "k", Role.ADMIN))
         if leave == "cancel":
             answerer.running.cancel("req_1", principal=QUESTION.principal)
             gate.open.set()
-            answer = await answerer.answer(await task)
+            answer = await (await task).whole()
             assert answer.finish_reason == "cancelled"
         else:
             task.cancel()

@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 
 from app.answering.conversations import Conversations
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
@@ -22,7 +21,7 @@ from app.types import Role
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine
 from retrieval.search import Search
-from tests.app.answering.answerers import make_answerer
+from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.answering.retrieving.outlined import index
 from tests.app.answering.retrieving.test_overviews import MEMO, PLAN, THIS
 from tests.app.api.conftest import client_of

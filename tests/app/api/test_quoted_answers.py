@@ -8,11 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from app.answering.citation import CONFIRMED
+from app.answering.citing.citation import CONFIRMED
 from app.answering.conversations import Conversations
 from app.answering.languages.refusals import unsure
 from app.answering.languages.table import REFUSAL
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -22,7 +21,7 @@ from app.server.state import State
 from app.types import Operation
 from generation.ports import Engine
 from retrieval.search import Search
-from tests.app.answering.answerers import make_answerer
+from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.conftest import client_of

@@ -8,10 +8,9 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.citation import CONFIRMED
+from app.answering.citing.citation import CONFIRMED, THRESHOLD
 from app.answering.languages.table import REFUSAL
-from app.answering.quoting.quotes import ANSWERED
-from app.answering.verification.support import THRESHOLD
+from app.answering.states.reading import ANSWERED
 from app.server.state import State
 from app.types import Operation, UsageStatus
 from app.usage.ledger.events import UsageEvent

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.answering.citation import CONFIRMED
+from app.answering.citing.citation import CONFIRMED
 from app.answering.languages.table import REFUSAL
 from app.server.state import State
 from app.types import Operation

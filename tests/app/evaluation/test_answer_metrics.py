@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
-from app.answering.citation import Citation
+from app.answering.citing.citation import Citation
 from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage
 from app.evaluation.answer_metrics import (
     abstention_score,

@@ -5,7 +5,6 @@ from typing import Any
 
 from app.answering.conversations import Conversations
 from app.answering.question import Limits
-from app.answering.quoting.quotable import QuotesAs
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -25,7 +24,7 @@ from ingestion.pipeline import Pipeline
 from ingestion.ports import Extractor
 from retrieval.ports import Embedder, Reranker, SpanReader
 from retrieval.search import Search
-from tests.app.answering.answerers import make_answerer
+from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.db.samples import generation_of
 from tests.generation.fakes import LetterTokenizer
 from tests.ingestion.small_tokenizer import word_piece

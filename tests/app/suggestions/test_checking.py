@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from app.answering.citation import CONFIRMED
+from app.answering.citing.citation import CONFIRMED
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.quoting.quotes import Quote, Selection
+from app.answering.states.reading import Quote, Selection
 from app.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
 from app.suggestions.drafting import Proposal
 from retrieval.types import Hit, Scores, Source, Span

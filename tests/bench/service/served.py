@@ -20,6 +20,7 @@ from typing import Any
 import uvicorn
 
 from app.answering.conversations import Conversations
+from app.answering.fitting import Fitting
 from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.question import Limits
 from app.answering.retrieving.finder import Finder
@@ -89,6 +90,7 @@ def serving(
         finder = Finder(search=Search(index, lexical, store), vectors=QuestionVectors(embedder))
         if watch is not None:
             finder = watch.timed(finder, "find", "find")
+        fitting = Fitting(state.corpus.contents)
         answerer = make_answerer(
             finder=finder,
             engine=engine,
@@ -103,12 +105,8 @@ def serving(
                 history_tokens=settings.history_tokens,
             ),
             citations=citations,
-            wrap_contexts=lambda contexts: (
-                contexts if watch is None else watch.timed(contexts, "context", "room", "build")
-            ),
+            fitting=fitting if watch is None else watch.timed(fitting, "fit", "fit"),
         )
-        if watch is not None:
-            answerer.prepare = watch.call(answerer.prepare, "prepare")  # type: ignore[method-assign]
         try:
             yield state_with(state, models=replace(models, answerer=answerer))
         finally:

@@ -9,7 +9,7 @@ Example:
 from collections.abc import Sequence
 
 from app.answering.languages.table import languages
-from app.answering.prompt import Message
+from app.answering.question import Message
 from app.answering.understanding.documents.asking import Wanted, named, wanted_overview
 
 _MOST_CHARACTERS = 200

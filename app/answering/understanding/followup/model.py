@@ -13,8 +13,8 @@ from app.answering.languages.noun_phrases import names
 from app.answering.metering.meter import Meter
 from app.answering.metering.settler import completions
 from app.answering.metering.token_usage import Purpose
-from app.answering.prompt import FENCE, Component, Message, Prompt, Segment, quoted
-from app.answering.question import Question
+from app.answering.prompt import FENCE, Component, Prompt, Segment, quoted
+from app.answering.question import Message, Question
 from generation.ports import Tokenizer
 from generation.types import Completion, FinishReason
 

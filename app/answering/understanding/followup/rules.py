@@ -21,9 +21,9 @@ from app.answering.languages.noun_phrases import (
     topic,
     words,
 )
+from app.answering.languages.question_kind import Use, amount_pattern
 from app.answering.languages.small_talk import small_talk
-from app.answering.prompt import Message
-from app.answering.question_kind import Use, amount_pattern
+from app.answering.question import Message
 from app.answering.understanding.followup.antecedents import Exchange, antecedent
 from app.answering.understanding.followup.history import newest
 from app.answering.understanding.followup.people import role

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.citation import Layout
+from app.answering.citing.citation import THRESHOLD, Layout
 from app.answering.generating.footnote_writer import FootnoteWriter, VerbatimWriter
-from app.answering.verification.support import THRESHOLD
 from app.answering.verification.verifier import Verifier
 from ingestion.types import Page
 from retrieval.types import Source

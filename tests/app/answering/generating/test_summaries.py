@@ -9,9 +9,10 @@ from typing import cast
 
 import pytest
 
-from app.answering.generating.summaries import Summarised, Summariser
+from app.answering.generating.summaries import Summariser
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
+from app.answering.states.sources import Fitted
 from app.db.session import Database
 from app.errors import StoreUnavailable
 from app.types import Operation, Principal, Reservation, Role, UsageStatus
@@ -138,7 +139,7 @@ def fitted(
     budget: int = 360,
     question: Question = QUESTION,
     meter: Meter | None = None,
-) -> Summarised:
+) -> Fitted:
     summariser = Summariser(engine=engine, tokenizer=CharacterTokenizer())
     meter = meter or meter_of(question, ledger, engine=engine)
     return summariser.fitted(question, HITS, budget=budget, fit=fit, order=edges_first, meter=meter)
@@ -148,15 +149,15 @@ def test_what_does_not_fit_is_read_from_summaries_and_its_sources_hold_the_origi
     engine = SummarisingEngine()
     result = fitted(engine, ledger)
 
-    assert result.chunk_ids
+    assert result.summarised
     assert result.context.tokens <= 360
     by_id = {source.hit.chunk.id: source for source in result.context.sources}
-    for request, chunk_id in zip(engine.requests, result.chunk_ids, strict=False):
+    for request, chunk_id in zip(engine.requests, result.summarised, strict=False):
         assert SummarisingEngine.beginning(request) in " ".join(source.body for source in by_id.values())
         source = by_id[chunk_id]
         chunk = source.hit.chunk
         assert [chunk.text[span.start_char : span.end_char] for span in source.spans] == [chunk.text]
-    assert not {dropped.chunk_id for dropped in result.context.dropped} & set(result.chunk_ids)
+    assert not {dropped.chunk_id for dropped in result.context.dropped} & set(result.summarised)
 
 
 def test_each_summary_is_a_row_written_before_the_engine_sees_it_and_settled_by_it(ledger: Ledger) -> None:
@@ -200,7 +201,7 @@ def test_a_summary_always_fits_the_window_however_long_the_passage(ledger: Ledge
 def test_where_everything_fits_the_generator_is_not_asked(ledger: Ledger) -> None:
     engine = SummarisingEngine()
 
-    assert fitted(engine, ledger, budget=3600) == Summarised(fit(2000))
+    assert fitted(engine, ledger, budget=3600) == Fitted(fit(2000))
     assert (engine.requests, ledger.usage("req_1")) == ([], ())
 
 
@@ -225,7 +226,7 @@ def test_without_a_usable_summary_the_context_is_as_if_none_had_been_asked_for(
     meter = meter_of(QUESTION, ledger, engine=engine)
     result = fitted(engine, ledger, meter=meter)
 
-    assert (result.context, result.chunk_ids) == (fit(360), ())
+    assert (result.context, result.summarised) == (fit(360), ())
     rows = ledger.usage("req_1")
     assert {row.status for row in rows} == {status}
     assert sum(call.total_tokens for call in meter.calls) == sum(row.input_tokens + row.output_tokens for row in rows)
@@ -235,8 +236,8 @@ def test_of_several_summaries_the_one_that_fails_is_dropped_and_says_so(ledger: 
     whole = fitted(SummarisingEngine(), ledger)
     part = fitted(SummarisingEngine(takes=1), ledger, question=replace(QUESTION, request_id="req_2"))
 
-    assert len(whole.chunk_ids) > len(part.chunk_ids) == 1
-    lost = set(whole.chunk_ids) - set(part.chunk_ids)
+    assert len(whole.summarised) > len(part.summarised) == 1
+    lost = set(whole.summarised) - set(part.summarised)
     assert lost <= {dropped.chunk_id for dropped in part.context.dropped if dropped.reason == "budget"}
 
 
@@ -244,7 +245,7 @@ def test_sentences_the_passage_does_not_support_are_left_out_and_repeated_ones_s
     says = "It says:\n\nBlue ship. It is fun. Blue ship. Every ship of the nor"
     result = fitted(SummarisingEngine(says=says, reason=FinishReason.LENGTH), ledger, budget=300)
 
-    assert result.chunk_ids == ("chunk_3",)
+    assert result.summarised == ("chunk_3",)
     assert [source.body for source in result.context.sources if source.hit.chunk.id == "chunk_3"] == ["Blue ship.\n"]
 
 
@@ -288,7 +289,7 @@ def test_half_of_the_time_left_is_kept_for_the_answer(ledger: Ledger) -> None:
 def test_a_question_whose_time_is_up_asks_for_no_summary(ledger: Ledger) -> None:
     engine = SummarisingEngine()
 
-    assert fitted(engine, ledger, question=replace(QUESTION, deadline=0.0)) == Summarised(fit(360))
+    assert fitted(engine, ledger, question=replace(QUESTION, deadline=0.0)) == Fitted(fit(360))
     assert (engine.requests, ledger.usage("req_1")) == ([], ())
 
 
@@ -317,7 +318,7 @@ def test_a_reader_who_leaves_ends_the_summaries_under_way(ledger: Ledger, gate: 
         result = future.result(10)
     engine.close()
 
-    assert result == Summarised(fit(360))
+    assert result == Fitted(fit(360))
     assert {row.status for row in ledger.usage("req_1")} == {UsageStatus.CLIENT_ABORT}
 
 
@@ -326,5 +327,5 @@ def test_a_reader_who_left_before_is_asked_no_summary(ledger: Ledger) -> None:
     meter = meter_of(QUESTION, ledger, engine=engine)
     meter.close()
 
-    assert fitted(engine, ledger, meter=meter) == Summarised(fit(360))
+    assert fitted(engine, ledger, meter=meter) == Fitted(fit(360))
     assert (engine.requests, ledger.usage("req_1")) == ([], ())

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.answering.languages.small_talk import SmallTalk, small_talk
 from app.answering.languages.table import Wish
-from app.answering.prompt import Message
+from app.answering.question import Message
 from app.answering.understanding.followup.rules import Exchange, exchanges_of, stand_alone
 
 SAID = [

@@ -271,9 +271,10 @@ def test_a_stopped_call_is_the_clients_abort_unless_the_deadline_passed_or_the_s
     assert row.status == meter.aborted == (UsageStatus.SERVER_ABORT if by_server else UsageStatus.CLIENT_ABORT)
 
 
-def test_whoever_waits_hears_of_each_close():
-    heard: list[str] = []
-    meter = meter_of(QUESTION, on_close=lambda: heard.append("closed"))
+def test_what_waits_for_the_end_of_a_meter_goes_on_when_it_is_closed():
+    meter = meter_of(QUESTION)
+    assert (meter.closed, meter.ended.done()) == (False, False)
+
     meter.close()
 
-    assert heard == ["closed"]
+    assert (meter.closed, meter.ended.result(timeout=0)) == (True, None)

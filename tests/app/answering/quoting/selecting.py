@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Any
 
-from app.answering.quoting.quotes import Selection
 from app.answering.quoting.selection import QuoteSelector
+from app.answering.states.reading import Selection
 from retrieval.ports import Embedder, SpanReader
 from retrieval.types import Context
 from tests.retrieval.fakes import HashingEmbedder

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from app.answering.formats import Format
+from app.answering.formats.answer_formats import Format
 from app.answering.quoting.literal import literal
 from tests.app.answering.quoting.test_rendering import written
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.answering.formats import ANSWER_SCHEMA, ANY_OBJECT
+from app.answering.formats.answer_formats import ANSWER_SCHEMA, ANY_OBJECT
 from app.answering.question import Question
-from app.answering.quoting.quotable import is_quotable, require_quotable
+from app.answering.quoting.quotable import require_quotable
 from app.errors import InvalidRequest, UnsupportedParameter
 from app.types import Principal, Role
 from generation.types import SamplingParams
@@ -28,10 +28,7 @@ QUESTION = Question(
     ids=["prose", "text", "the default schema", "any object"],
 )
 def test_quotes_answer_prose_and_json_that_asks_for_no_more(fields: dict[str, Any]) -> None:
-    question = replace(QUESTION, **fields)
-
-    require_quotable(question)
-    assert is_quotable(question)
+    require_quotable(replace(QUESTION, **fields))
 
 
 @pytest.mark.parametrize(
@@ -44,9 +41,6 @@ def test_quotes_answer_prose_and_json_that_asks_for_no_more(fields: dict[str, An
     ],
 )
 def test_what_quotes_cannot_answer_is_named(fields: dict[str, Any], error: type[Exception], param: str) -> None:
-    question = replace(QUESTION, **fields)
-
-    assert not is_quotable(question)
     with pytest.raises(error) as refusal:
-        require_quotable(question)
+        require_quotable(replace(QUESTION, **fields))
     assert getattr(refusal.value, "param", None) == param

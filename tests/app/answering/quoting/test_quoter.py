@@ -8,14 +8,14 @@ from app.answering.metering.call_kinds import CallNumber
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.quoting.quoter import Quoter
-from app.answering.quoting.quotes import ANSWERED, Selection
 from app.answering.quoting.selection import NEAREST
+from app.answering.states.reading import ANSWERED, Selection
 from app.db.session import Database
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger
-from retrieval.ports import Vectors
 from retrieval.types import Context, Scope
 from tests.app.answering.gated_reader import FIRST_BATCH, GatedReader
+from tests.app.answering.groundings import grounding_of
 from tests.app.answering.metered import meter_of
 from tests.app.answering.pointing_reader import SURE, PointingReader
 from tests.app.answering.sources import source
@@ -34,10 +34,7 @@ QUESTION = Question(
 )
 GERMAN = "Wann wurde das Werk in Oslo geschlossen?"
 CONTEXT = Context((source(TEXT),), (), 10)
-
-
-def question_vector() -> Vectors:
-    return HashingEmbedder().embed_query(QUESTION.text)
+GROUNDING = grounding_of(QUESTION, CONTEXT)
 
 
 @pytest.fixture
@@ -55,7 +52,7 @@ def select(
 ) -> Selection:
     """The selection; unless told otherwise every question is answered."""
     quoter = Quoter(embedder=HashingEmbedder(), reader=reader)
-    return quoter.select(question, CONTEXT, vector=question_vector, meter=meter, abstention=abstention)
+    return quoter.open(grounding_of(question, CONTEXT), meter=meter, abstention=abstention).read()
 
 
 def test_what_both_models_read_is_metered_under_their_calls(ledger: Ledger, meter: Meter) -> None:
@@ -113,7 +110,9 @@ def test_a_selection_that_is_stopped_ends_with_its_batch_and_bills_what_was_read
     reader.open.set()
     quoter = Quoter(embedder=HashingEmbedder(), reader=reader)
 
-    selection = quoter.select(QUESTION, CONTEXT, vector=question_vector, meter=meter, on_accepted=meter.close)
+    opened = quoter.open(GROUNDING, meter=meter)
+    meter.close()
+    selection = opened.read()
 
     assert selection.quotes == ()
     assert [(call.purpose, call.prompt_tokens) for call in meter.calls] == [("locate", FIRST_BATCH)]
@@ -126,32 +125,34 @@ def test_a_selection_that_nobody_wants_calls_no_model(ledger: Ledger, meter: Met
     meter.close()
     quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
 
-    assert quoter.select(QUESTION, CONTEXT, vector=question_vector, meter=meter).quotes == ()
+    opened = quoter.open(GROUNDING, meter=meter)
+
+    assert (opened.reads, opened.read().quotes) == (False, ())
     assert not ledger.usage("req_1")
 
 
-@pytest.mark.parametrize("reader", [None, PointingReader("4 May")], ids=["no reader", "a reader"])
-def test_the_first_call_is_on_the_ledger_when_it_is_said_to_be_accepted(
-    ledger: Ledger, meter: Meter, reader: PointingReader | None
+@pytest.mark.parametrize("has_reader", [False, True], ids=["no reader", "a reader"])
+def test_the_first_call_is_on_the_ledger_when_a_selection_is_open_and_no_model_has_read(
+    ledger: Ledger, meter: Meter, has_reader: bool
 ) -> None:
-    seen: list[list[UsageStatus]] = []
-    quoter = Quoter(embedder=HashingEmbedder(), reader=reader)
+    reader = PointingReader("4 May")
+    quoter = Quoter(embedder=HashingEmbedder(), reader=reader if has_reader else None)
 
-    quoter.select(
-        QUESTION,
-        CONTEXT,
-        vector=question_vector,
-        meter=meter,
-        on_accepted=lambda: seen.append([row.status for row in ledger.usage("req_1")]),
-    )
+    opened = quoter.open(GROUNDING, meter=meter)
 
-    assert seen == [[UsageStatus.RESERVED]], "once"
+    assert opened.reads
+    assert [row.status for row in ledger.usage("req_1")] == [UsageStatus.RESERVED]
+    assert (meter.calls, reader.passages) == ((), [])
+    assert opened.read() is opened.read(), "the models read once"
+    assert {row.status for row in ledger.usage("req_1")} == {UsageStatus.COMPLETED}
 
 
 def test_without_sources_nothing_is_metered(ledger: Ledger, meter: Meter) -> None:
     quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
 
-    assert quoter.select(QUESTION, Context((), (), 0), vector=question_vector, meter=meter).quotes == ()
+    opened = quoter.open(grounding_of(QUESTION), meter=meter)
+
+    assert (opened.reads, opened.read().quotes) == (False, ())
     assert not ledger.usage("req_1")
 
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.answering.answer import QuotedSpan
-from app.answering.citation import CONFIRMED, Layout
-from app.answering.formats import Format, answer_schema
-from app.answering.quoting.quotes import Quote
+from app.answering.citing.citation import CONFIRMED, Layout
+from app.answering.formats.answer_formats import Format, answer_schema
 from app.answering.quoting.rendering import MOST_LEAD_CHARS, Quotation, lead_words, quotation, unconfirmed
+from app.answering.states.reading import Quote
 from ingestion.types import Page
 from retrieval.compress import compress
 from retrieval.types import Source, Span

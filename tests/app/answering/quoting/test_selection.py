@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.breadth import ONE
-from app.answering.quoting.quotes import ANSWERED, Quote, Selection
 from app.answering.quoting.selection import NEAREST
+from app.answering.states.reading import ANSWERED, Quote, Selection
 from retrieval.compress import compress
 from retrieval.ports import SpanReader, Vectors
 from retrieval.types import Context, Span

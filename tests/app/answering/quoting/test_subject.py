@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.citation import CONFIRMED
+from app.answering.citing.citation import CONFIRMED
 from app.answering.quoting.candidates import candidates_of
 from app.answering.quoting.selection import UNCONFIRMED, leads
 from app.answering.quoting.subject import names_subject, says_new

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.formats import Format
-from app.answering.quoting.quotes import Quote
+from app.answering.formats.answer_formats import Format
 from app.answering.quoting.rendering import Quotation, quotation
 from app.answering.quoting.tables import shown_table
+from app.answering.states.reading import Quote
 from retrieval.compress import compress
 from retrieval.types import Span
 from tests.retrieval.fakes import chunk, hit

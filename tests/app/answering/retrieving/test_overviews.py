@@ -2,9 +2,11 @@
 
 import pytest
 
-from app.answering.citation import CONFIRMED
+from app.answering.citing.citation import CONFIRMED
 from app.answering.question import Question
-from app.answering.retrieving.overviews import MOST_FOUND, Overview, Overviews
+from app.answering.quoting.overview_quotes import quotes_of
+from app.answering.retrieving.overviews import MOST_FOUND, Overviews
+from app.answering.states.sources import Overview
 from app.answering.understanding.documents.meant import FOLLOWED, KNOWN, DocumentsMeant
 from app.db.catalogue import CatalogueRepository
 from app.db.contents import ContentRepository
@@ -75,7 +77,7 @@ def test_the_title_the_opening_and_the_headings_are_exact_quotes(shelf: Shelf) -
     plan = shelf.add("plan.pdf", *PLAN, title="Strategic plan 2022")
     found = shelf.overviews.known(question(THIS))
     assert found is not None
-    selection = found.selection(context(found))
+    selection = quotes_of(found, context(found))
 
     assert selection is not None and selection.title is not None
     assert (selection.outcome, selection.score) == ("answered", KNOWN)
@@ -91,7 +93,7 @@ def test_a_title_that_is_no_line_of_the_document_is_left_out(shelf: Shelf) -> No
     shelf.add("memo.txt", *MEMO, title="Memorandum of January")
     found = shelf.overviews.known(question(THIS))
     assert found is not None
-    selection = found.selection(context(found))
+    selection = quotes_of(found, context(found))
 
     assert selection is not None
     assert ([quote.text for quote in selection.quotes], selection.title) == ([MEMO[1]], None)
@@ -101,7 +103,7 @@ def test_at_most_as_many_chunks_as_asked_for_are_read_the_opening_first(shelf: S
     shelf.add("plan.pdf", *PLAN, title="Strategic Plan 2022")
     found = shelf.overviews.known(question(THIS, top_k=1))
     assert found is not None
-    selection = found.selection(context(found))
+    selection = quotes_of(found, context(found))
 
     assert selection is not None
     assert len(found.hits) == 1
@@ -173,7 +175,7 @@ def test_where_nothing_tells_which_of_many_is_meant_the_opening_is_only_likely(s
     assert shelf.overviews.known(asked) is None
     found = shelf.overviews.found(asked, shelf.hits(documents[2]))
     assert found is not None
-    selection = found.selection(context(found))
+    selection = quotes_of(found, context(found))
 
     assert selection is not None
     assert (selection.score, selection.outcome) == (KNOWN / 5, "unsure")

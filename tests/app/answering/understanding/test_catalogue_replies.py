@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.answering.formats import ANSWER_SCHEMA, ANY_OBJECT, Format
+from app.answering.formats.answer_formats import ANSWER_SCHEMA, ANY_OBJECT, Format
 from app.answering.question import Question
 from app.answering.understanding.catalogue_replies import NAMED, CatalogueReplies
 from app.answering.understanding.documents.meant import DocumentsMeant

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from app.answering.verification.support import THRESHOLD
+from app.answering.citing.citation import THRESHOLD
 from app.answering.verification.verifier import Verifier
 from retrieval.types import Judgement
 from tests.app.answering.sources import REPORT, source

@@ -12,8 +12,8 @@ import pytest
 from pydantic import ValidationError
 from tokenizers import Tokenizer
 
-from app.answering.text_embedding import TextEmbedding, text_of
 from app.api.openai.schemas.embeddings import EmbeddingRequest
+from app.api.openai.text_embedding import TextEmbedding, text_of
 from app.errors import DeadlinePassed, UnsupportedParameter
 from app.types import Principal, Role
 from retrieval.ports import Vectors

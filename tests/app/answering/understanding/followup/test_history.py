@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.languages.noun_phrases import names
-from app.answering.prompt import Message
+from app.answering.question import Message
 from app.answering.understanding.followup.antecedents import Exchange
 from app.answering.understanding.followup.continuation import goes_on
 from app.answering.understanding.followup.history import HISTORY_CHARACTERS, newest

@@ -2,8 +2,7 @@
 
 import pytest
 
-from app.answering.prompt import Message
-from app.answering.question import Question
+from app.answering.question import Message, Question
 from app.answering.understanding.followup.model import Rewriter, is_rewriting
 from app.types import Operation, Principal, Role, UsageStatus
 from app.usage.ledger.ledger import Ledger

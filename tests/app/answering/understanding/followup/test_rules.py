@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.prompt import Message
+from app.answering.question import Message
 from app.answering.understanding.followup.rules import Exchange, exchanges_of, stand_alone
 
 REVENUE = Exchange(

@@ -1,0 +1,1 @@
+"""The forms of an answer: Markdown, plain text, JSON."""

@@ -1,0 +1,211 @@
+"""Answers with a language model: it reads the sources in a prompt, and footnotes are put behind what it writes."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+
+from app.answering.abstention import without_generation
+from app.answering.answer import REFUSED, TextDelta
+from app.answering.citing.citation import Pages
+from app.answering.generating.answer_writer import begin
+from app.answering.generating.footnote_writer import FootnoteWriter
+from app.answering.generating.generator import Generation, Generator
+from app.answering.generating.prompts import Prompts
+from app.answering.generating.refusing import after_generation, is_unconfirmed, refused_before_generation
+from app.answering.metering.meter import Meter
+from app.answering.prompt import Prompt
+from app.answering.question import Question
+from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.rendering import quotation
+from app.answering.quoting.selection import OpenSelection
+from app.answering.states.finished import Finished
+from app.answering.states.reading import Selection
+from app.answering.states.sources import Grounding, TokenBudget
+from app.answering.states.strategy import Beginning, Sources
+from app.answering.verification.metered_models import Verification
+from app.errors import DeadlinePassed
+from app.telemetry.stations import station
+from generation.types import Completion, Delta, FinishReason, TokenLogprob
+from retrieval.memo import Memo
+from retrieval.types import Span
+
+
+class Generating:
+    """Answers with a language model: implements `Strategy`. One instance serves every request.
+
+    >>> beginning = generating.begin(grounding, meter)
+    """
+
+    def __init__(
+        self,
+        *,
+        generator: Generator,
+        prompts: Prompts,
+        quoter: Quoter | None,
+        verification: Verification,
+        memo: Memo,
+        quote_unverified: bool = False,
+    ) -> None:
+        """Choose what reads, writes and verifies.
+
+        Without a quoter words select what is repeated, and the model alone refuses. `quote_unverified` says whether
+        quotes follow an answer of which nothing is verified.
+        """
+        self._generator = generator
+        self._prompts = prompts
+        self._quoter = quoter
+        self._verification = verification
+        self._memo = memo
+        self._quote_unverified = quote_unverified
+
+    def admit(self, question: Question) -> None:  # noqa: ARG002 - a model can answer every question
+        """As `Strategy.admit`."""
+        self._generator.require_room()
+
+    def budget(self, question: Question) -> TokenBudget:
+        """As `Strategy.budget`."""
+        return self._prompts.budget(question)
+
+    def begin(self, grounding: Grounding, meter: Meter) -> Beginning:
+        """As `Strategy.begin`; the sources are not final before the engine accepts the prompt."""
+        question = grounding.question
+        selection: Selection | None = None
+        with station("read"):
+            opened = self._opened(grounding, meter)
+            if opened is not None:
+                if opened.reads:
+                    yield Sources(grounding, final=False)
+                selection = opened.read()
+        with station("prompt"):
+            prompt = self._prompts.prompt(grounding, selection)
+        ended: Finished | None = None
+        if meter.closed:
+            ended = Finished.cancelled()
+        elif question.dry_run or refused_before_generation(question, grounding.context, selection):
+            ended = without_generation(grounding, selection)
+            ended = replace(ended, text=question.in_form(ended.text))
+        if ended is not None:
+            return replace(ended, prompt=prompt, model=self._generator.model)
+        pages = grounding.pages()
+        return self.written(grounding, pages, selection, prompt, meter)
+
+    def written(
+        self, grounding: Grounding, pages: Pages, selection: Selection | None, prompt: Prompt, meter: Meter
+    ) -> "Written":
+        """The answer to a prompt, accepted by the engine; raises as `Generator.begin`."""
+        question, output = grounding.question, grounding.budget.output
+        generation = self._generator.begin(question, prompt, grounding.context, output=output, meter=meter)
+        return Written(self, grounding, pages, selection, prompt, meter, generation)
+
+    async def events(self, written: "Written") -> AsyncGenerator[TextDelta | Finished, None]:
+        """The events of an answer that the engine generates, as `Writing.events`."""
+        grounding = written.grounding
+        writer = begin(grounding, written.pages, written.meter, verification=self._verification, memo=self._memo)
+        unreported: tuple[TokenLogprob, ...] = ()
+        completion: Completion | None = None
+        async for event in written.generation.stream:
+            if isinstance(event, Delta):
+                unreported += event.logprobs
+                if shown := await writer.write(event.text):
+                    yield TextDelta(shown, unreported)
+                    unreported = ()
+            else:
+                completion = event
+                await writer.finish()
+        if unreported:
+            yield TextDelta("", unreported)
+        assert completion is not None, "a stream ends with its completion"
+        if self._quote_unverified:
+            _quote(written, writer.footnotes, completion)
+        finished = generated(
+            grounding, writer.footnotes, completion, written.selection, written.generation.refused_from
+        )
+        yield replace(finished, prompt=written.prompt, model=self._generator.model)
+
+    def _opened(self, grounding: Grounding, meter: Meter) -> OpenSelection | None:
+        """Selects quotes in the sources; None where some sources are summaries, whose words are in no document."""
+        if self._quoter is None or not grounding.context.sources or grounding.summarised:
+            return None
+        if grounding.retrieved.overview is not None:
+            return None  # nothing in it need be pointed at
+        refused_from = self._prompts.limits.refused_from(grounding.question)
+        return self._quoter.open(grounding, meter=meter, abstention=refused_from)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An answer that a language model writes: implements `Writing`."""
+
+    generating: Generating
+    grounding: Grounding
+    pages: Pages
+    selection: Selection | None
+    prompt: Prompt
+    meter: Meter
+    generation: Generation
+
+    def events(self) -> AsyncGenerator[TextDelta | Finished, None]:
+        """As `Writing.events`."""
+        return self.generating.events(self)
+
+    def again(self, question: Question, meter: Meter) -> "Written":
+        """As `Writing.again`."""
+        grounding = replace(self.grounding, question=question)
+        return self.generating.written(grounding, self.pages, self.selection, self.prompt, meter)
+
+
+def generated(
+    grounding: Grounding,
+    footnotes: FootnoteWriter,
+    completion: Completion,
+    selection: Selection | None,
+    refused_from: float | None,
+) -> Finished:
+    """The end of an answer that `footnotes` wrote from generated text; a refusal is followed by the note.
+
+    `refused_from` is the probability of a refusal at the first token from which on the engine refused, None without.
+    """
+    error = str(DeadlinePassed()) if completion.finish_reason is FinishReason.DEADLINE else completion.error
+    reason, abstention = after_generation(
+        footnotes,
+        completion,
+        context=grounding.context,
+        selection=selection,
+        threshold=refused_from,
+        failed=error is not None,
+    )
+    citations = tuple(footnotes.citations)
+    answers: float | None = None
+    if selection is not None:
+        answers = selection.answers([(one.index, Span(one.start_char, one.end_char)) for one in citations])
+        citations = tuple(one.judged(max(answers, one.answers or 0.0)) for one in citations)
+    return Finished(
+        reason="error" if error else reason,
+        abstention=abstention,
+        text=footnotes.answer + ("" if error else _note_behind(grounding, reason)),
+        finish_reason=completion.finish_reason.value,
+        citations=citations,
+        uncited=() if reason else tuple(footnotes.uncited),
+        quoted=tuple(footnotes.quoted),
+        answers=answers,
+        completion=completion,
+        error=error,
+    )
+
+
+def _quote(written: Written, footnotes: FootnoteWriter, completion: Completion) -> None:
+    """Put quotes behind an answer of which nothing is verified, or in the place of one that was withheld.
+
+    They were selected before generation (docs/adr/0067).
+    """
+    grounding, selection = written.grounding, written.selection
+    if selection is None or not selection.quotes:
+        return
+    if is_unconfirmed(grounding.question, grounding.context, footnotes, completion):
+        footnotes.quote(quotation(selection.quotes, form=grounding.question.format, pages=written.pages))
+
+
+def _note_behind(grounding: Grounding, reason: str | None) -> str:
+    """What follows a refusal that a model wrote in prose; "" where its log probabilities go with the text."""
+    question = grounding.question
+    prose = question.json_schema is None and question.sampling.logprobs is None
+    return f"\n\n{grounding.note}" if grounding.note and prose and reason in REFUSED else ""

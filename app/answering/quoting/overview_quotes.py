@@ -1,0 +1,46 @@
+"""Quotes the opening and the headings of a document that a question asks about as a whole, without a model."""
+
+from app.answering.states.reading import ANSWERED, Quote, Selection
+from app.answering.states.sources import Overview
+from retrieval.types import Context, Span
+
+
+def quotes_of(overview: Overview, context: Context, *, answered: float = ANSWERED) -> Selection | None:
+    """The opening and the headings as quotes from the sources of `context`; None where it holds none of them.
+
+    Of a document that is only likely meant there is no more than the opening.
+
+    Args:
+        overview: Of the document.
+        context: Built from the overview's hits.
+        answered: The probability from which on the question counts as answered; else the quotes are only likely.
+    """
+    parts = ([overview.opening] if overview.opening is not None else []) + list(overview.headings)
+    parts = parts if overview.score >= answered else parts[:1]
+    quotes = tuple(quote for part in parts if (quote := _quote(overview, context, part)) is not None)
+    if not quotes:
+        return None
+    return Selection(
+        quotes,
+        overview.score,
+        "answered" if overview.score >= answered else "unsure",
+        threshold=answered,
+        probabilities=tuple((quote.source.number, quote.span, quote.score) for quote in quotes),
+        title=None if overview.title is None else _quote(overview, context, overview.title),
+    )
+
+
+def _quote(overview: Overview, context: Context, span: Span) -> Quote | None:
+    """The quote of a span; of the opening, which two sources may share, as much as one of them shows."""
+    shown = [
+        (source, Span(span.start_char, min(span.end_char, one.end_char)))
+        for source in context.sources
+        for one in source.spans
+        if one.start_char <= span.start_char < one.end_char
+    ]
+    source, kept = max(shown, key=lambda found: found[1].end_char, default=(None, span))
+    if source is None or span not in {kept, overview.opening}:
+        return None
+    chunk = source.hit.chunk
+    text = chunk.text[kept.start_char - chunk.start_char : kept.end_char - chunk.start_char]
+    return Quote(source, kept, text, overview.score, kept if span == overview.title else None)

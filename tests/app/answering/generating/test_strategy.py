@@ -1,0 +1,201 @@
+"""app.answering.generating.strategy: what a language model reads, and what the end of its text says of the answer."""
+
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from app.answering.citing.citation import CONFIRMED
+from app.answering.fitting import Fitting
+from app.answering.generating.footnote_writer import FootnoteWriter
+from app.answering.generating.generator import Generator
+from app.answering.generating.prompts import Prompts
+from app.answering.generating.strategy import Generating, Written, generated
+from app.answering.generating.wording import Wording
+from app.answering.metering.meter import Meter
+from app.answering.metering.token_usage import Purpose
+from app.answering.question import Limits, Question
+from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.rendering import quotation
+from app.answering.states.finished import Finished
+from app.answering.states.reading import Quote, Selection
+from app.answering.states.sources import Grounding
+from app.answering.states.strategy import Sources
+from app.db.contents import ContentRepository
+from app.types import Principal, Role
+from generation.types import Completion, FinishReason, Timings
+from retrieval.memo import Memo
+from retrieval.types import Context, Scope, Span
+from tests.app.answering.absent import WordsAlone
+from tests.app.answering.groundings import begun, grounding_of, retrieved, ships
+from tests.app.answering.metered import meter_of
+from tests.app.answering.metering.test_meter import HeldEngine
+from tests.app.answering.pointing_reader import PointingReader
+from tests.app.answering.sources import source
+from tests.generation.fakes import LetterTokenizer
+from tests.retrieval.fakes import HashingEmbedder
+
+QUESTION = Question(
+    request_id="req_1",
+    endpoint="ask",
+    principal=Principal("t1", "u1", "k1", Role.MEMBER),
+    text="How many ships came in May?",
+    scope=Scope(tenant_id="t1"),
+)
+TEXT = "The plant in Oslo closed on 4 May. Nobody was hurt."
+SENTENCE = TEXT[:34]
+SURE, NEARLY_SURE = (1 + CONFIRMED) / 2, CONFIRMED / 2
+
+
+class WideEngine(HeldEngine):
+    """Has room for a prompt."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.info = replace(self.info, context_window=4000)
+
+
+def generating(engine: WideEngine) -> Generating:
+    tokenizer = LetterTokenizer()
+    limits = Limits(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8)
+    return Generating(
+        generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
+        prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=limits, wording=Wording()),
+        quoter=Quoter(embedder=HashingEmbedder(), reader=PointingReader("forty ships")),
+        verification=WordsAlone(),
+        memo=Memo(),
+    )
+
+
+def fitted(strategy: Generating, question: Question, count: int, meter: Meter) -> Grounding:
+    """The documents about ships that fit, without pages."""
+    fitting = Fitting(cast(ContentRepository, None))
+    found = fitting.fit(question, retrieved(question, ships(count, 2)), strategy.budget(question), meter)
+    return replace(found, pages=dict)
+
+
+@pytest.mark.parametrize(("dry_run", "count", "selects"), [(False, 2, True), (True, 2, True), (False, 0, False)])
+def test_quotes_are_selected_where_there_are_sources_to_point_a_model_at(
+    dry_run: bool, count: int, selects: bool
+) -> None:
+    engine, question = WideEngine(), replace(QUESTION, dry_run=dry_run)
+    strategy, meter = generating(engine), meter_of(question, engine=engine)
+    grounding = fitted(strategy, question, count, meter)
+
+    sources, answer = begun(strategy.begin(grounding, meter))
+
+    assert isinstance(answer, Finished | Written)
+    selected = answer.answers is not None if isinstance(answer, Finished) else answer.selection is not None
+    assert selected == selects
+    assert [call.purpose for call in meter.calls] == [Purpose.LOCATE, Purpose.EXTRACT] * selects
+    assert sources == [Sources(grounding, final=False)] * selects
+    assert isinstance(answer, Written) == bool(engine.requests) == (selects and not dry_run)
+
+
+def test_an_answer_that_is_stopped_while_its_sources_are_read_is_not_handed_to_the_engine() -> None:
+    engine = WideEngine()
+    strategy, meter = generating(engine), meter_of(QUESTION, engine=engine)
+    beginning = strategy.begin(fitted(strategy, QUESTION, 2, meter), meter)
+    next(beginning)
+    meter.close()
+
+    _, answer = begun(beginning)
+
+    assert isinstance(answer, Finished)
+    assert (answer.reason, answer.finish_reason, answer.answers) == ("cancelled", "cancelled", None)
+    assert engine.requests == []
+
+
+def completion_of(text: str, reason: FinishReason = FinishReason.STOP, *, error: str | None = None) -> Completion:
+    return Completion("req_1", text, (1, 2), reason, 0, 0, 2, Timings(1.0, 2.0, 3.0), error=error)
+
+
+def ended(reason: FinishReason, *, error: str | None = None) -> Finished:
+    """The end of a generation that wrote one word, without sources."""
+    writer = FootnoteWriter((), pages={})
+    writer.feed("Because")
+    writer.finish()
+    return generated(grounding_of(QUESTION), writer, completion_of("Because", reason, error=error), None, None)
+
+
+@pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH, FinishReason.CANCELLED])
+def test_a_generation_that_came_to_an_end_is_an_answer(reason: FinishReason) -> None:
+    given = ended(reason)
+
+    assert (given.reason, given.error, given.finish_reason) == (None, None, reason.value)
+
+
+def test_a_generation_that_failed_is_no_answer_and_says_so() -> None:
+    given = ended(FinishReason.ERROR, error="The model failed.")
+
+    assert (given.reason, given.error) == ("error", "The model failed.")
+
+
+def test_a_generation_that_met_its_deadline_is_an_error_that_keeps_what_it_has() -> None:
+    given = ended(FinishReason.DEADLINE)
+
+    assert (given.reason, given.finish_reason) == ("error", "deadline")
+    assert given.error == "The answer was not finished before its deadline."
+    assert given.text == "Because"
+
+
+def test_where_nothing_was_selected_nothing_is_estimated() -> None:
+    given = ended(FinishReason.STOP)
+
+    assert (given.answers, given.lead, given.quoted) == (None, None, ())
+
+
+def test_a_strict_answer_of_which_nothing_was_verified_is_a_refusal_by_the_verifier() -> None:
+    writer = FootnoteWriter((), strict=True, refusal="I don't know.")
+    writer.feed("Because the sea is deep.")
+    writer.finish()
+
+    given = generated(grounding_of(QUESTION), writer, completion_of(""), None, None)
+
+    assert (given.reason, given.text) == ("not_verified", "I don't know.")
+    assert given.abstention.stage == "verifier"
+    assert (given.citations, given.uncited) == ((), ())
+
+
+def written(text: str, score: float, *, quotes: bool = False) -> Finished:
+    """A generated answer from a source whose first sentence answers with this probability."""
+    shown = source(TEXT)
+    quote = Quote(shown, Span(0, 34), SENTENCE, score)
+    selection = Selection((quote,), score, "answered", probabilities=((1, Span(0, 34), score),))
+    writer = FootnoteWriter((shown,))
+    writer.feed(text)
+    writer.finish()
+    if quotes:
+        writer.quote(quotation([quote], form="markdown", pages={}))
+    return generated(grounding_of(QUESTION, Context((shown,), (), 9)), writer, completion_of(text), selection, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "score", "expected"),
+    [
+        (f"{SENTENCE} [1]", SURE, [(SURE, True)]),
+        (f"{SENTENCE} [1]", NEARLY_SURE, [(NEARLY_SURE, False)]),
+        ("Nobody was hurt. [1]", SURE, [(0.0, False)]),
+    ],
+)
+def test_a_generated_answer_is_as_likely_to_answer_as_what_it_cites(
+    text: str, score: float, expected: list[tuple[float, bool]]
+) -> None:
+    given = written(text, score)
+
+    assert [(one.answers, one.verified) for one in given.citations] == expected
+    assert given.answers == expected[0][0]
+
+
+def test_a_generated_answer_that_cites_nothing_is_not_known_to_answer() -> None:
+    given = written("Lavender blooms in June.", SURE)
+
+    assert (given.answers, given.citations) == (0.0, ())
+
+
+def test_quotes_behind_a_generated_answer_verify_nothing_that_it_says() -> None:
+    given = written("Ninety zeppelins were sold at auction. [1]", SURE, quotes=True)
+
+    assert [one.verified for one in given.citations] == [False, True]
+    (quoted,) = given.quoted
+    assert given.text[quoted.start_char : quoted.end_char] == SENTENCE

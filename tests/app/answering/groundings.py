@@ -1,0 +1,51 @@
+"""Groundings for tests, and what strategies begin from them."""
+
+from collections.abc import Sequence
+
+from app.answering.answer import AbstentionReport
+from app.answering.question import Question
+from app.answering.retrieving.question_vectors import QuestionVectors
+from app.answering.states.finished import Finished
+from app.answering.states.sources import NO_SOURCES, Grounding, Retrieved, TokenBudget
+from app.answering.states.strategy import Beginning, Sources, Writing
+from retrieval.compress import edges_first
+from retrieval.types import Context, Hit
+from tests.app.answering.metered import meter_of
+from tests.retrieval.fakes import HashingEmbedder, chunk, hit
+
+BUDGET = TokenBudget(window=64, output=8, sources=56, overview=56, count=len, order=edges_first)
+UNSCORED = AbstentionReport()
+
+
+def retrieved(question: Question, found: Sequence[Hit], *, evidence: AbstentionReport = UNSCORED) -> Retrieved:
+    """Hits, best first, all of them evidence. The question's vector is on no meter of a test."""
+    vector = QuestionVectors(HashingEmbedder()).of(question, meter_of(question))
+    return Retrieved(hits=tuple(found), found=tuple(found), evidence=evidence, vector=vector)
+
+
+def grounding_of(
+    question: Question, context: Context = NO_SOURCES, *, evidence: AbstentionReport = UNSCORED, note: str = ""
+) -> Grounding:
+    """The grounding of an answer from the sources of `context`."""
+    found = retrieved(question, [source.hit for source in context.sources], evidence=evidence)
+    return Grounding(question=question, retrieved=found, budget=BUDGET, context=context, note=note)
+
+
+def begun(beginning: Beginning) -> tuple[list[Sources], Finished | Writing]:
+    """What a strategy yields from now on, and the answer that it begins."""
+    yielded: list[Sources] = []
+    while True:
+        try:
+            yielded.append(next(beginning))
+        except StopIteration as ended:
+            answer: Finished | Writing = ended.value
+            return yielded, answer
+
+
+def ships(count: int, sentences: int) -> tuple[Hit, ...]:
+    """Hits of `count` documents, `doc_1` the best, each with `sentences` sentences about forty ships in May."""
+    told = " ".join(f"In May of year {year} forty ships came to harbour {year}." for year in range(sentences))
+    return tuple(
+        hit(chunk(rank, f"{told} It is page {rank}.", document_id=f"doc_{rank}"), rank=rank)
+        for rank in range(1, count + 1)
+    )
