@@ -20,6 +20,8 @@ from tests.server import ADMIN_KEY
 
 _TIMEOUT_S = 60
 _FILES, _DOCUMENTS = "/v1/files", "/v1/documents"
+_NO_REQUEST = b"Invalid HTTP request received."
+"""What uvicorn answers where bytes are no HTTP; no application sees them."""
 _PURPOSE = {"purpose": "assistants"}
 _cuts = st.lists(st.integers(0, 2000), max_size=4)
 
@@ -65,6 +67,8 @@ class MultipartTarget:
         assert status < 500, f"{status}: {body[:200]!r}"
         if status >= 400:
             assert file is None, f"a whole form is refused: {body[:200]!r}"
+            if case["framing"] == "too long" and body == _NO_REQUEST:
+                return  # the bytes behind the body came as a request of their own before this one was answered
             assert content_type == "application/problem+json", f"a refusal of type {content_type}: {body[:200]!r}"
             assert json.loads(body)["status"] == status
             return

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 from hypothesis import strategies as st
 
-from app.answering.excerpts import MOST_CHARS, excerpt_of
+from app.answering.formats.plain_text import PlainText
 from app.answering.generating.footnote_writer import FootnoteWriter
-from app.answering.plain_text import PlainText
 from app.answering.understanding.followup.antecedents import Exchange
 from app.answering.understanding.followup.rules import stand_alone
+from app.api.excerpts import MOST_CHARS, excerpt_of
 from retrieval.sentences import sentence_spans
 from retrieval.units import units_of
 from tests.app.answering.sources import REPORT, source
