@@ -111,8 +111,9 @@ class Turn:
     """A question and its answer.
 
     `standalone` is the question rewritten to be understood without earlier turns; None where no rewrite was needed.
-    `citations` are the answer's footnotes, and `making` records how it was made (`app.answering.conversations`), both
-    in JSON types. Turns written by versions that did not record it have no `making`.
+    `citations` are the answer's footnotes, and `making` records how it was made
+    (`app.answering.conversations.answer_record`), both in JSON types. Turns written by versions that did not record it
+    have no `making`.
     """
 
     request_id: str

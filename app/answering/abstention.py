@@ -26,8 +26,10 @@ Example:
 """
 
 from dataclasses import replace
+from functools import partial
 
-from app.answering.answer import REFUSED, AbstentionReport, Stage
+from app.answering.answers.answer import AbstentionReport, Stage
+from app.answering.answers.parts import AnyPart, NoteCode, NotePart, Reason, RefusedPart, paragraphs
 from app.answering.languages.refusals import no_evidence, refusal, unsure
 from app.answering.question import Question
 from app.answering.states.finished import Finished
@@ -46,23 +48,30 @@ def without_generation(grounding: Grounding, selection: Selection | None) -> Fin
     """
     question, evidence = grounding.question, grounding.retrieved.evidence
     found = _verdict(question, evidence, selection, sources=bool(grounding.context.sources))
-    if grounding.note and found.reason in REFUSED:
-        found = replace(found, text=f"{found.text}\n\n{grounding.note}")
-    if grounding.note and found.reason == "unsure":
-        found = replace(found, text=f"{grounding.note}\n\n{found.text}")
-    return replace(found, answers=None if selection is None else selection.score)
+    note = "", partial(NotePart, code=NoteCode.OTHER_LANGUAGE)
+    if grounding.note is not None:
+        note = grounding.note.text, partial(note[1], language=grounding.note.language)
+    parts: tuple[AnyPart, ...] = ()
+    text = found.text
+    if found.reason is Reason.UNSURE:
+        text, parts = paragraphs(note, (text, partial(NotePart, code=NoteCode.NEAREST_PASSAGES)))
+    elif found.reason is not None and found.reason.refuses:
+        text, parts = paragraphs((text, partial(RefusedPart, reason=found.reason)), note)
+    return replace(found, text=text, parts=parts, answers=None if selection is None else selection.score)
 
 
 def _verdict(question: Question, evidence: AbstentionReport, selection: Selection | None, *, sources: bool) -> Finished:
     stage: Stage | None = None if sources else "retrieval"
     if question.dry_run:
-        return Finished(reason="dry_run", abstention=replace(evidence, stage=stage))
+        return Finished(reason=Reason.DRY_RUN, abstention=replace(evidence, stage=stage))
     if selection is not None:
         score, threshold = 1 - selection.score, 1 - selection.threshold
         if selection.outcome == "answered":
             return Finished(reason=None, abstention=AbstentionReport(None, score=score, threshold=threshold))
         report = AbstentionReport("reader", score=score, threshold=threshold)
         if selection.outcome == "unsure":
-            return Finished(reason="unsure", abstention=report, text=unsure(question.text))
-        return Finished(reason="not_in_sources", abstention=report, text=refusal(question.text))
-    return Finished(reason="no_evidence", abstention=replace(evidence, stage=stage), text=no_evidence(question.text))
+            return Finished(reason=Reason.UNSURE, abstention=report, text=unsure(question.text))
+        return Finished(reason=Reason.NOT_IN_SOURCES, abstention=report, text=refusal(question.text))
+    return Finished(
+        reason=Reason.NO_EVIDENCE, abstention=replace(evidence, stage=stage), text=no_evidence(question.text)
+    )

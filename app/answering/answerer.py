@@ -7,7 +7,8 @@ or its end. Everything that refuses with a status is raised before a byte is str
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.answering.answer import AbstentionReport
+from app.answering.answers.answer import AbstentionReport
+from app.answering.answers.parts import ClarifyPart, Reason, ReplyPart
 from app.answering.closing import Closing
 from app.answering.fitting import Fitting
 from app.answering.metering.meter import Meter, Meters
@@ -155,9 +156,10 @@ class Answerer:
 
 def _replied(reply: Reply, meter: Meter) -> Begun:
     question = reply.question
-    answer = Finished(reason=None, text=question.in_form(reply.text))
+    part = (ClarifyPart if reply.asks else ReplyPart)(start_char=0, end_char=len(reply.text))
+    answer = Finished(reason=None, text=reply.text, parts=(part,)).in_form(question)
     if question.dry_run:
-        answer = Finished(reason="dry_run", abstention=AbstentionReport("retrieval"))
+        answer = Finished(reason=Reason.DRY_RUN, abstention=AbstentionReport("retrieval"))
     return Begun(question=question, grounding=None, answer=answer, meter=meter)
 
 

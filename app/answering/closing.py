@@ -8,8 +8,9 @@ from contextvars import copy_context
 from dataclasses import replace
 from typing import Protocol
 
-from app.answering.answer import REFUSED, Answer, Budget, SourceReport
-from app.answering.conversations import Conversations
+from app.answering.answers.answer import Answer, Budget, SourceReport
+from app.answering.answers.parts import Reason, cited
+from app.answering.conversations.conversations import Conversations
 from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage, called
 from app.answering.question import Question
 from app.answering.states.finished import Finished
@@ -23,6 +24,7 @@ from app.usage.ledger.events import Bill
 from app.usage.ledger.ledger import Ledger
 from generation.errors import ConstraintInvalid, ContextLengthExceeded
 from retrieval.errors import InvalidFilter
+from retrieval.types import Span
 
 RECORDING_SECONDS = 1.0
 """How long the last event waits for the record of the answer; after that it is written in the background."""
@@ -145,7 +147,7 @@ class Closing:
 
 def reported(begun: Begun, finished: Finished) -> Answer:
     """The answer with its sources, its usage and its times until now, without its bill."""
-    grounding, completion, cited = begun.grounding, finished.completion, finished.citations
+    grounding, completion, cites = begun.grounding, finished.completion, finished.citations
     sources = SourceReport.of((), NO_SOURCES) if grounding is None else grounding.report
     usage = _usage(begun, finished)
     return Answer(
@@ -155,9 +157,9 @@ def reported(begun: Begun, finished: Finished) -> Answer:
         reason=finished.reason,
         text=finished.text,
         finish_reason=finished.finish_reason,
-        citations=cited,
-        uncited=finished.uncited,
-        sources=replace(sources, cited=tuple(dict.fromkeys(one.chunk_id for one in cited))),
+        citations=cites,
+        parts=cited(finished.parts, [Span(one.answer_start, one.answer_end) for one in cites]),
+        sources=replace(sources, cited=tuple(dict.fromkeys(one.chunk_id for one in cites))),
         usage=usage,
         budget=Budget(
             context_window=0 if grounding is None else grounding.budget.window,
@@ -168,9 +170,7 @@ def reported(begun: Begun, finished: Finished) -> Answer:
         error=finished.error,
         abstention=finished.abstention,
         logprobs=() if completion is None else completion.logprobs,
-        quoted=finished.quoted,
         answers=finished.answers,
-        lead=finished.lead,
     )
 
 
@@ -221,14 +221,14 @@ def outcome_of(question: Question, answer: Answer) -> AnswerOutcome | None:
     """
     total_ms = answer.timings_ms.get("total")
     total_us = None if total_ms is None else round(total_ms * 1000)
-    if answer.reason == "dry_run":
+    if answer.reason is Reason.DRY_RUN:
         return None
-    if "cancelled" in {answer.reason, answer.finish_reason}:
+    if answer.reason is Reason.CANCELLED or answer.finish_reason == "cancelled":
         return _outcome(question, AnswerResult.CANCELLED, total_us=total_us)
     if not answer.whole:
         return _outcome(question, AnswerResult.FAILED, reason=answer.finish_reason, total_us=total_us)
-    if answer.reason == "unsure" or answer.reason in REFUSED:
-        result = AnswerResult.UNSURE if answer.reason == "unsure" else AnswerResult.REFUSED
+    if answer.reason is Reason.UNSURE or (answer.reason is not None and answer.reason.refuses):
+        result = AnswerResult.UNSURE if answer.reason is Reason.UNSURE else AnswerResult.REFUSED
         return _outcome(question, result, reason=answer.reason, total_us=total_us)
     replied = not answer.citations and not answer.usage.answer_tokens
     confirmed = None if replied else any(citation.verified for citation in answer.citations)

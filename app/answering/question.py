@@ -20,10 +20,14 @@ GREEDY = SamplingParams(max_tokens=1)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation; `role` is "system", "user" or "assistant"."""
+    """One turn of a conversation; `role` is "system", "user" or "assistant".
+
+    `asks` says that it is the question back, which document is meant.
+    """
 
     role: str
     content: str
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +141,7 @@ class Question:
 
     def in_form(self, text: str) -> str:
         """A text by Footnote in the form that is asked for; "" stays empty."""
-        return json_answer(text) if text and self.json_schema == ANSWER_SCHEMA else text
+        return json_answer(text)[0] if text and self.json_schema == ANSWER_SCHEMA else text
 
     def constraint(self, sources: int) -> Constraint | None:
         """The decoding constraint: a JSON schema where JSON is asked for, else markers of `sources` sources only."""

@@ -10,22 +10,21 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from app.answering.answer import Answer, SourcesFound, TextDelta
+from app.answering.answers.answer import Answer, SourcesFound, TextDelta
 from app.answering.formats.answer_formats import ANSWER_SCHEMA, schema_text
 from app.answering.question import Question
 from app.answering.running.open_answer import OpenAnswer
 from app.api.dependencies import AnswerDeadline, CorpusDep, ModelsDep, PrincipalDep, RequestId, SettingsDep, scope_for
-from app.api.errors import failure_of, problem_of
+from app.api.errors import failure_of
 from app.api.event_stream import EventStream, event_stream, sse, unless_disconnected, with_terminal_error
 from app.api.schemas.answers import (
     AbstentionBody,
     AnswerBody,
     AskRequest,
     CitationBody,
-    QuotedSpanBody,
-    SpanBody,
 )
 from app.api.schemas.bounds import Id
+from app.api.schemas.parts import QuotedSpanBody, SpanBody, part_body
 from app.api.schemas.shape import ResponseBody, problems
 from app.api.schemas.sources_event import SourcesEventBody
 from app.api.schemas.token_usage import UsageBody
@@ -49,7 +48,7 @@ class Cancelled(ResponseBody):
     summary="Ask your documents",
     responses={
         200: {
-            "description": "The answer; with `stream: true` server-sent events: `sources`, `delta` {text} …, "
+            "description": "The answer; with `stream: true` server-sent events: `sources`, `delta` {text, part} …, "
             "`citation` …, `usage`, `done` {finish_reason}, or `error` with a problem document.",
             "content": event_stream(
                 "sources", "delta", "citation", "usage", "done", "error", bodies={"sources": SourcesEventBody}
@@ -74,7 +73,9 @@ async def ask(
     question = replace(asked, deadline=deadline)
     if body.stream:
         begun = await unless_disconnected(request, lambda: answerer.begun(question))
-        return EventStream(with_terminal_error(_events(begun), request_id, render=_error_event), on_close=begun.close)
+        return EventStream(
+            with_terminal_error(_events(begun), request, request_id, render=_error_event), on_close=begun.close
+        )
 
     async def whole() -> Answer:
         return await answerer.open(question).whole()
@@ -142,7 +143,7 @@ async def _events(answer: OpenAnswer) -> AsyncGenerator[bytes, None]:
                 case SourcesFound():
                     yield sse("sources", SourcesEventBody.found(event).model_dump_json())
                 case TextDelta():
-                    yield sse("delta", json.dumps({"text": event.text}, ensure_ascii=False))
+                    yield sse("delta", json.dumps({"text": event.text, "part": event.part}, ensure_ascii=False))
                 case Answer():
                     for citation in event.citations:
                         yield sse("citation", CitationBody.of(citation).model_dump_json())
@@ -152,12 +153,13 @@ async def _events(answer: OpenAnswer) -> AsyncGenerator[bytes, None]:
 
 def _last(answer: Answer) -> bytes:
     if (failure := failure_of(answer)) is not None:
-        return _error_event(problem_of(failure, answer.id)[1])
+        raise failure
     body = AnswerBody.of(answer).model_dump(include={"id", "model", "answered", "reason", "finish_reason"})
     body["conversation_id"], body["standalone_question"] = answer.conversation_id, answer.standalone_question
     body["abstention"] = AbstentionBody.of(answer.abstention).model_dump()
     body["uncited_spans"] = [{"start": span.start_char, "end": span.end_char} for span in answer.uncited]
-    body["quoted_spans"] = [QuotedSpanBody.of(span).model_dump() for span in answer.quoted]
+    body["quoted_spans"] = [QuotedSpanBody.of_part(part).model_dump() for part in answer.quotes]
+    body["parts"] = [part_body(part).model_dump() for part in answer.parts]
     body["answers"] = answer.answers
     body["lead"] = None if answer.lead is None else SpanBody.of(answer.lead).model_dump()
     body["timings_ms"] = dict(answer.timings_ms)

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from app.answering.conversations import AnswerRecord
+from app.answering.answers.parts import QuotePart, of_kind
+from app.answering.conversations.answer_record import AnswerRecord
 from app.types import Conversation, KeptTurn
 
 _ACCEPTED = frozenset(("*/*", "text/*", "text/markdown"))
 _SIGNS = re.compile(r"[\\`*_\[\]<>|~#$!]")
 _LIST_SIGN = re.compile(r"^([-+=]|[0-9]{1,9}[.)])", re.MULTILINE)
 _LOADING = re.compile(r"!\[|<(?=[A-Za-z/!?])")
-_MARKER = re.compile(r"\[[0-9]{1,4}\]")
 
 
 def accepts_markdown(accept: str) -> bool:
@@ -44,11 +44,11 @@ def conversation_markdown(conversation: Conversation, turns: Sequence[KeptTurn])
 
 def _cited(turn: KeptTurn) -> Iterator[tuple[Mapping[str, Any], bool]]:
     """The turn's citations in the order of their marks, and whether their passages say what the answer says."""
-    quoted = AnswerRecord.from_json(turn.making).quoted if turn.making is not None else ()
+    record = AnswerRecord.of_turn(turn)
+    quotes = [] if record is None else of_kind(record.parts, QuotePart)
     for citation in _placed(turn):
         at = int(citation["answer_start"])
-        before = [turn.answer[span.end_char : at] for span in quoted if span.end_char <= at]
-        own_words = any(not any(map(str.isalnum, _MARKER.sub("", between))) for between in before)
+        own_words = any(quote.quoted.end_char <= at < quote.end_char for quote in quotes)
         yield citation, bool(citation.get("verified")) or own_words
 
 

@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 
 from app import errors as app_errors
 from app.access.routes import speaks_openai
-from app.answering.answer import Answer
+from app.answering.answers.answer import Answer
 from app.api.field_problems import FieldProblems, cut
 from app.api.root_path import route_path
 from app.disk import disk_refusal

@@ -87,15 +87,23 @@ def sse(event: str | None, data: str) -> bytes:
 
 
 async def with_terminal_error(
-    events: AsyncGenerator[bytes, None], request_id: str, *, render: Callable[[dict[str, object]], bytes]
+    events: AsyncGenerator[bytes, None],
+    request: Request,
+    request_id: str,
+    *,
+    render: Callable[[dict[str, object]], bytes],
 ) -> AsyncGenerator[bytes, None]:
-    """The `events`; when they fail midway, followed by an error event made by `render`."""
+    """The `events`; when they fail midway, followed by an error event made by `render`.
+
+    The request's state then has `failed`, by which its response is not stored under its idempotency key.
+    """
     try:
         async with aclosing(events):
             async for event in events:
                 yield event
     except Exception as error:  # noqa: BLE001 - the status line was sent; the problem goes into the stream
         _, body, _ = problem_of(error, request_id)
+        request.scope["state"]["failed"] = True
         yield render(body)
 
 

@@ -52,7 +52,7 @@ def ask(
         for event, data in answer_events(client, body):
             match event:
                 case "delta":
-                    answer.feed(data["text"])
+                    answer.feed(data["text"], part=data.get("part"))
                 case "citation":
                     citations.append(data)
                 case "usage":

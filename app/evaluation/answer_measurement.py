@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.answering.answer import Answer
+from app.answering.answers.answer import Answer
 from app.answering.citing.citation import Citation
 from app.answering.question import Question
 from app.errors import SetupError

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from app.answering.answer import Answer
+from app.answering.answers.answer import Answer
 from app.answering.citing.citation import Citation
 from app.evaluation.said import Footnote, Said
 from app.evaluation.squad import contains_any, exact_match, f1, longest_common_f1

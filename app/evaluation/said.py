@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.answering.answer import Answer
+from app.answering.answers.answer import Answer
+from app.answering.answers.parts import QuotePart
 from retrieval.types import Span
 
 
@@ -56,8 +57,8 @@ def words_of(answer: Answer) -> str:
     Of an answer by quotes these are the quotes.
     """
     if _by_quotes(answer):
-        return "\n".join(answer.text[span.start_char : span.end_char] for span in answer.quoted)
-    end = min((span.start_char for span in answer.quoted if span.start_char), default=len(answer.text))
+        return "\n".join(_text(answer, part.quoted) for part in answer.quotes)
+    end = max((part.end_char for part in answer.parts if not isinstance(part, QuotePart)), default=0)
     pieces, at = [], 0
     for citation in sorted(answer.citations, key=lambda citation: citation.answer_start):
         if citation.answer_start < end:
@@ -70,12 +71,15 @@ def first_of(answer: Answer) -> str:
     """The lead of an answer by quotes, else its first quote; the words of any other answer."""
     if not _by_quotes(answer):
         return words_of(answer)
-    span = answer.lead or answer.quoted[0]
-    return answer.text[span.start_char : span.end_char]
+    return _text(answer, answer.lead or answer.quotes[0].quoted)
 
 
 def _by_quotes(answer: Answer) -> bool:
-    return bool(answer.quoted) and not answer.usage.answer_tokens
+    return bool(answer.quotes) and not answer.usage.answer_tokens
+
+
+def _text(answer: Answer, span: Span) -> str:
+    return answer.text[span.start_char : span.end_char]
 
 
 def nothing_said() -> Said:

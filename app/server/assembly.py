@@ -5,7 +5,7 @@ from pathlib import Path
 
 from app.answering.answerer import Answerer
 from app.answering.closing import Closing
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.fitting import Fitting
 from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.generating.generator import Generator

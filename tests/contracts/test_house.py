@@ -19,7 +19,7 @@ PACKAGES = ("app", "ingestion", "retrieval", "generation")
 
 LIMITS = {
     "rooms": 19,
-    "arrows between rooms": 76,
+    "arrows between rooms": 78,
     "floors of rooms": 8,
     "floors of files": 9,
     "most arguments of a constructor": 12,
@@ -27,10 +27,17 @@ LIMITS = {
     "places that bill an answer": 0,
     "places where SQL knows roles": 3,
     "class names used twice": 46,
+    "modules that look for something in an answer's text": 2,
 }
 BILLING = {"metered", "reservation", "reserve", "Reservation", "settle", "embed_query"}
 BILLERS = {"metering/meter.py", "metering/settler.py", "retrieving/question_vectors.py"}
 """Modules of `app.answering` that are there to call models and to bill them."""
+
+LOOKING = {
+    *("split", "splitlines", "partition", "rpartition", "startswith", "endswith"),
+    *("find", "rfind", "index", "rindex", "match", "fullmatch", "search", "finditer", "findall", "sub"),
+}
+"""Methods of texts and patterns that find a structure."""
 
 Arrows = Mapping[str, set[str]]
 Node = TypeVar("Node", bound=ast.AST)
@@ -144,6 +151,24 @@ def doubled_names() -> dict[str, list[str]]:
     return {name: paths for name, paths in places.items() if len(paths) > 1}
 
 
+def lookers() -> set[str]:
+    """Modules that find out from an answer's text what its parts say; stored answers from before have no parts."""
+
+    def is_text(node: ast.AST) -> bool:
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr in {"text", "answer"}
+            and isinstance(node.value, ast.Name)
+            and node.value.id in {"answer", "turn", "finished", "given", "said"}
+        )
+
+    return {
+        path
+        for path, call in found(ast.Call, *PACKAGES)
+        if called(call) in LOOKING and any(is_text(node) for part in (call.func, *call.args) for node in ast.walk(part))
+    }
+
+
 COUNTED = {
     "rooms": lambda: len(by_room()),
     "arrows between rooms": lambda: sum(len(others) for others in by_room().values()),
@@ -154,6 +179,7 @@ COUNTED = {
     "places that bill an answer": lambda: len(billings()),
     "places where SQL knows roles": lambda: len(roles_in_sql()),
     "class names used twice": lambda: len(doubled_names()),
+    "modules that look for something in an answer's text": lambda: len(lookers()),
 }
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import uvicorn
 
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.application import create_app

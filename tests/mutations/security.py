@@ -144,10 +144,10 @@ BUGS = (
     ),
     Bug(
         "a document's sentence as the model's own earlier words",
-        "app/answering/conversations.py",
+        "app/answering/conversations/conversations.py",
         "turn.standalone or turn.question, _unquoted(turn)",
         "turn.standalone or turn.question, turn.answer",
-        ("tests/app/answering/test_conversations.py",),
+        ("tests/app/answering/conversations/test_conversations.py",),
     ),
     Bug(
         "a document that takes another's place by its name",

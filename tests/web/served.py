@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.question import Limits
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder

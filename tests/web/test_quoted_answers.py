@@ -50,15 +50,18 @@ class Quoted:
     @property
     def fields(self) -> dict[str, Any]:
         """What the server tells of it at its end, and keeps."""
-        spans = []
-        for sentence in self.sentences:
+        words = {"start": 2, "end": 2 + len(LEAD)}
+        lead = {"kind": "lead", "start": 0, "end": len(f"**{LEAD}** [1]"), "citations": [0], "words": words}
+        note = {"kind": "note", "start": 0, "end": len(UNSURE), "citations": [], "code": "nearest_passages"}
+        parts: list[dict[str, Any]] = [lead if self.answered else {**note, "language": None}]
+        for number, sentence in enumerate(self.sentences, start=int(self.answered)):
             start = self.text.index(f"> {sentence}") + 2
-            at = self.text.find(LEAD, start, start + len(sentence))
+            end = start + len(sentence)
+            at = self.text.find(LEAD, start, end)
             marks = [{"start": at, "end": at + len(LEAD)}] if at >= 0 else []
-            spans.append({"start": start, "end": start + len(sentence), "answers": 0.9, "highlights": marks})
-        lead = {"start": 2, "end": 2 + len(LEAD)} if self.answered else None
-        reason = None if self.answered else "unsure"
-        return {"answered": self.answered, "reason": reason, "lead": lead, "quoted_spans": spans, "uncited_spans": []}
+            quote = {"quoted": {"start": start, "end": end}, "answers": 0.9, "highlights": marks}
+            parts.append({"kind": "quote", "start": start, "end": end + len(" [1]"), "citations": [number], **quote})
+        return {"answered": self.answered, "reason": None if self.answered else "unsure", "parts": parts}
 
     async def stream(self, route: "Route") -> None:
         """The server's stream with this answer in it."""

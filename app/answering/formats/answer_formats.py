@@ -1,10 +1,11 @@
 """The formats of an answer: Markdown, plain text, or JSON that satisfies a schema."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from app.errors import InvalidRequest
+from retrieval.types import Span
 
 Format: TypeAlias = Literal["markdown", "text", "json"]
 
@@ -50,6 +51,11 @@ def schema_text(schema: Mapping[str, object], *, param: str) -> str:
     return text
 
 
-def json_answer(answer: str, numbers: tuple[int, ...] = ()) -> str:
-    """A document that satisfies `answer_schema`."""
-    return json.dumps({"answer": answer, "sources": list(numbers)}, ensure_ascii=False)
+def json_answer(answer: str, numbers: Sequence[int] = ()) -> tuple[str, tuple[Span, ...]]:
+    """A document that satisfies `answer_schema`, and the place of each number in it."""
+    text, places = f'{{"answer": {json.dumps(answer, ensure_ascii=False)}, "sources": [', []
+    for at, number in enumerate(numbers):
+        text += ", " if at else ""
+        places.append(Span(len(text), len(text) + len(str(number))))
+        text += str(number)
+    return f"{text}]}}", tuple(places)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answering.answer import QuotedSpan
+from app.answering.answers.parts import AnyPart, moved
 from app.answering.citing.citation import THRESHOLD, Citation, Origin, Pages
 from app.answering.languages.refusals import refuses
 from app.answering.quoting.rendering import Quotation
@@ -79,12 +79,18 @@ class FootnoteWriter:
         self._ended = False
         self.citations: list[Citation] = []
         self.uncited: list[Span] = []
-        self.quoted: list[QuotedSpan] = []
+        self.quotes: list[AnyPart] = []
+        self._own: int | None = None  # characters before the quotes
 
     @property
     def answer(self) -> str:
         """The text shown so far."""
         return self._written[: self._shown]
+
+    @property
+    def own(self) -> int:
+        """How many characters of the answer are the model's: all but the quotes behind it."""
+        return len(self.answer) if self._own is None else self._own
 
     @property
     def withheld(self) -> bool:
@@ -130,12 +136,13 @@ class FootnoteWriter:
         """
         if self.withheld:
             self._removed, self._written, self._shown = "", "", 0
+        self._own = len(self._written)
         if self._written:
             self._written += "\n\n"
         at = len(self._written)
         self._written += found.text
         self._kept = len(self._written)
-        self.quoted += [one.moved(at) for one in found.quoted]
+        self.quotes += [moved(part, at) for part in found.parts]
         self.citations += [
             replace(one, answer_start=at + one.answer_start, answer_end=at + one.answer_end) for one in found.citations
         ]

@@ -3,7 +3,8 @@
 `app.answering.abstention` describes all four.
 """
 
-from app.answering.answer import AbstentionReport, Stage
+from app.answering.answers.answer import AbstentionReport, Stage
+from app.answering.answers.parts import Reason
 from app.answering.formats.answer_formats import ANSWER_SCHEMA
 from app.answering.generating.footnote_writer import FootnoteWriter
 from app.answering.languages.recognition import is_english
@@ -45,7 +46,7 @@ def after_generation(
     selection: Selection | None,
     threshold: float | None,
     failed: bool,
-) -> tuple[str | None, AbstentionReport]:
+) -> tuple[Reason | None, AbstentionReport]:
     """The reason of a refusal that a model wrote, None for an answer; and the stage that refused.
 
     Args:
@@ -56,12 +57,12 @@ def after_generation(
         threshold: The first token's, None where the model chose.
         failed: Whether generation failed; then no stage is reported.
     """
-    reason: str | None = None
+    reason: Reason | None = None
     stage: Stage | None = None
     if writer.withheld:
-        reason, stage = "not_verified", "verifier"
+        reason, stage = Reason.NOT_VERIFIED, "verifier"
     elif context.sources and refuses(writer.answer, cited=bool(writer.citations)):
-        reason, stage = "not_in_sources", "model"
+        reason, stage = Reason.NOT_IN_SOURCES, "model"
     report = AbstentionReport(
         None if failed else stage,
         score=_doubt(completion.abstention, selection),

@@ -4,13 +4,15 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 
 from app.answering.abstention import without_generation
-from app.answering.answer import REFUSED, TextDelta
+from app.answering.answers.answer import TextDelta
+from app.answering.answers.parts import AnyPart, JsonPart, NoteCode, NotePart, ProsePart, Reason, RefusedPart
 from app.answering.citing.citation import Pages
 from app.answering.generating.answer_writer import begin
 from app.answering.generating.footnote_writer import FootnoteWriter
 from app.answering.generating.generator import Generation, Generator
 from app.answering.generating.prompts import Prompts
 from app.answering.generating.refusing import after_generation, is_unconfirmed, refused_before_generation
+from app.answering.languages.other_language import OtherLanguage
 from app.answering.metering.meter import Meter
 from app.answering.prompt import Prompt
 from app.answering.question import Question
@@ -82,7 +84,7 @@ class Generating:
             ended = Finished.cancelled()
         elif question.dry_run or refused_before_generation(question, grounding.context, selection):
             ended = without_generation(grounding, selection)
-            ended = replace(ended, text=question.in_form(ended.text))
+            ended = ended.in_form(question)
         if ended is not None:
             return replace(ended, prompt=prompt, model=self._generator.model)
         pages = grounding.pages()
@@ -106,7 +108,7 @@ class Generating:
             if isinstance(event, Delta):
                 unreported += event.logprobs
                 if shown := await writer.write(event.text):
-                    yield TextDelta(shown, unreported)
+                    yield TextDelta(shown, unreported, part=0)
                     unreported = ()
             else:
                 completion = event
@@ -178,14 +180,14 @@ def generated(
     if selection is not None:
         answers = selection.answers([(one.index, Span(one.start_char, one.end_char)) for one in citations])
         citations = tuple(one.judged(max(answers, one.answers or 0.0)) for one in citations)
+    note = None if error else _note_behind(grounding, reason)
     return Finished(
-        reason="error" if error else reason,
+        reason=Reason.ERROR if error else reason,
         abstention=abstention,
-        text=footnotes.answer + ("" if error else _note_behind(grounding, reason)),
+        text=footnotes.answer + ("" if note is None else f"\n\n{note.text}"),
         finish_reason=completion.finish_reason.value,
         citations=citations,
-        uncited=() if reason else tuple(footnotes.uncited),
-        quoted=tuple(footnotes.quoted),
+        parts=_parts(grounding.question, footnotes, reason, note=note, failed=error is not None),
         answers=answers,
         completion=completion,
         error=error,
@@ -204,8 +206,37 @@ def _quote(written: Written, footnotes: FootnoteWriter, completion: Completion) 
         footnotes.quote(quotation(selection.quotes, form=grounding.question.format, pages=written.pages))
 
 
-def _note_behind(grounding: Grounding, reason: str | None) -> str:
-    """What follows a refusal that a model wrote in prose; "" where its log probabilities go with the text."""
+def _parts(
+    question: Question,
+    footnotes: FootnoteWriter,
+    reason: Reason | None,
+    *,
+    note: OtherLanguage | None,
+    failed: bool,
+) -> tuple[AnyPart, ...]:
+    """What the model wrote, the quotes behind it, and the note, which begins a paragraph behind them.
+
+    A generation that failed has refused nothing, whatever it had written by then.
+    """
+    parts: list[AnyPart] = []
+    if own := footnotes.own:
+        if question.json_schema is not None:
+            parts.append(JsonPart(start_char=0, end_char=own))
+        elif reason is not None and not failed:
+            parts.append(RefusedPart(start_char=0, end_char=own, reason=reason))
+        else:
+            uncited = () if reason is not None else tuple(footnotes.uncited)
+            parts.append(ProsePart(start_char=0, end_char=own, uncited=uncited))
+    parts += footnotes.quotes
+    if note is not None:
+        start = len(footnotes.answer) + len("\n\n")
+        end, code = start + len(note.text), NoteCode.OTHER_LANGUAGE
+        parts.append(NotePart(start_char=start, end_char=end, code=code, language=note.language))
+    return tuple(parts)
+
+
+def _note_behind(grounding: Grounding, reason: Reason | None) -> OtherLanguage | None:
+    """What follows a refusal that a model wrote in prose; nothing where its log probabilities go with the text."""
     question = grounding.question
     prose = question.json_schema is None and question.sampling.logprobs is None
-    return f"\n\n{grounding.note}" if grounding.note and prose and reason in REFUSED else ""
+    return grounding.note if prose and reason is not None and reason.refuses else None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answering.answer import QuotedSpan
+from app.answering.answers.parts import AnyPart, JsonPart, LeadPart, QuotePart
 from app.answering.citing.citation import Citation, Pages
 from app.answering.formats.answer_formats import Format, json_answer
 from app.answering.formats.plain_text import PlainText
@@ -25,7 +25,6 @@ _LINE = re.compile(
     r"|(?<!\s)[^\S\n]*+\n\s*+(?=(?:[-*•‣▪◦–+]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s|[^\n|]*\|)"
 )
 _HEADING_MARK = re.compile(r"^#{1,6}[ \t]+", re.M)
-_OPENS_SOURCES = ', "sources": ['
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +34,12 @@ class Quotation:
     Attributes:
         text: The lead and the quotes, with their markers.
         citations: The footnotes, in the order of their markers.
-        quoted: The quotes, likeliest first, with the words that answer.
-        lead: The words that lead, without their marker; None without a lead.
+        parts: The lead and the quotes, likeliest first; one part in JSON.
     """
 
     text: str
     citations: tuple[Citation, ...]
-    quoted: tuple[QuotedSpan, ...] = ()
-    lead: Span | None = None
+    parts: tuple[AnyPart, ...]
 
 
 def lead_words(quote: Quote) -> str:
@@ -78,29 +75,39 @@ def quotation(
         return _json(quotes, words, pages)
     text = ""
     citations: list[Citation] = []
-    quoted: list[QuotedSpan] = []
-    led: Span | None = None
+    parts: list[AnyPart] = []
     if words and lead is not None:
         if form == "markdown":
             words = literal(words)
         text = words if form == "text" else f"**{words}**"
         at = 0 if form == "text" else len("**")
-        led = Span(at, at + len(words))
         text, citation = _marked(text, lead, pages)
         citations.append(citation)
+        parts.append(LeadPart(start_char=0, end_char=len(text), words=Span(at, at + len(words))))
     elif opening:
         text = opening
-    for quote in quotes:
+    for number, quote in enumerate(quotes):
         if text:
-            text += ("\n>\n" if quoted else "\n\n") if form == "markdown" else "\n"
-        text += "> " if form == "markdown" else "“"
+            text += ("\n>\n" if number else "\n\n") if form == "markdown" else "\n"
+        text += "> " if form == "markdown" else ""
+        start = len(text)
+        text += "" if form == "markdown" else "“"
         shown = _in_markdown(quote) if form == "markdown" else _in_plain_text(quote)
         at = len(text)
         marks = tuple(Span(at + one.start_char, at + one.end_char) for one in shown.highlights)
-        quoted.append(QuotedSpan(at, at + len(shown.text), quote.score, marks))
+        words_end = at + len(shown.text)
         text, citation = _marked(text + shown.text + shown.behind, quote, pages)
         citations.append(citation)
-    return Quotation(text, tuple(citations), tuple(quoted), led)
+        parts.append(
+            QuotePart(
+                start_char=start,
+                end_char=len(text),
+                quoted=Span(at, words_end),
+                answers=quote.score,
+                highlights=marks,
+            )
+        )
+    return Quotation(text, tuple(citations), tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +148,10 @@ def _marked(text: str, quote: Quote, pages: Pages) -> tuple[str, Citation]:
 def _json(quotes: Sequence[Quote], words: str, pages: Pages) -> Quotation:
     answer = words or " ".join(_shown(quote.text, form="json") for quote in quotes)
     numbers = tuple(dict.fromkeys(quote.source.number for quote in quotes))
-    text = json_answer(answer, numbers)
-    at = text.rindex(_OPENS_SOURCES) + len(_OPENS_SOURCES)
-    places = {}
-    for number in numbers:
-        places[number] = Span(at, at + len(str(number)))
-        at += len(f"{number}, ")
-    return Quotation(text, tuple(_citation(quote, places[quote.source.number], pages) for quote in quotes))
+    text, spans = json_answer(answer, numbers)
+    places = dict(zip(numbers, spans, strict=True))
+    citations = tuple(_citation(quote, places[quote.source.number], pages) for quote in quotes)
+    return Quotation(text, citations, (JsonPart(start_char=0, end_char=len(text)),))
 
 
 def _shown(text: str, *, form: Format) -> str:

@@ -94,7 +94,7 @@ def by_quotes(grounding: Grounding, selection: Selection | None) -> Finished:
     question = grounding.question
     finished = without_generation(grounding, selection)
     if selection is None or not selection.quotes:
-        return replace(finished, text=question.in_form(finished.text))
+        return finished.in_form(question)
     found = quotation(
         selection.quotes,
         form=question.format,
@@ -103,7 +103,8 @@ def by_quotes(grounding: Grounding, selection: Selection | None) -> Finished:
         opening=finished.text,
     )
     found = found if finished.reason is None else unconfirmed(found)
-    return replace(finished, text=found.text, citations=found.citations, quoted=found.quoted, lead=found.lead)
+    parts = found.parts if question.format == "json" else (*finished.parts, *found.parts)
+    return replace(finished, text=found.text, citations=found.citations, parts=parts)
 
 
 def _lead(question: Question, selection: Selection) -> Quote | None:

@@ -6,7 +6,7 @@
 import re
 from collections.abc import Sequence
 
-from app.answering.answer import AbstentionReport
+from app.answering.answers.answer import AbstentionReport
 from retrieval.memo import remembered
 from retrieval.types import Hit
 from retrieval.words import STOP_WORDS, terms

@@ -1,6 +1,6 @@
 """Retrieves what a question is answered from: hits that are evidence, or the parts of a document as a whole."""
 
-from app.answering.answer import AbstentionReport
+from app.answering.answers.answer import AbstentionReport
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.retrieving.evidence import with_evidence

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any, TypeAlias
 
-from app.answering.answer import Answer, SourceReport, SourcesFound, TextDelta
+from app.answering.answers.answer import Answer, SourceReport, SourcesFound, TextDelta
 from app.answering.closing import RECORDING_SECONDS, Closing
 from app.answering.metering.meter import Meter
 from app.answering.question import Question

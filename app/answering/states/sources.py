@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.answering.answer import AbstentionReport, SourceReport
+from app.answering.answers.answer import AbstentionReport, SourceReport
 from app.answering.citing.citation import Pages
+from app.answering.languages.other_language import OtherLanguage
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from retrieval.compress import Order
@@ -128,7 +129,7 @@ class Grounding:
         context: The sources that fit.
         summarised: Chunk ids of the sources of which a model reads a summary.
         pages: Returns the pages by which citations name their place, read from the database; called once.
-        note: What goes with a refusal and with nearest passages, "" for nothing.
+        note: What goes with a refusal and with nearest passages.
         retrieve_ms: Milliseconds until the hits were found, without reranking.
     """
 
@@ -138,7 +139,7 @@ class Grounding:
     context: Context = NO_SOURCES
     summarised: tuple[str, ...] = ()
     pages: Callable[[], Pages] = dict
-    note: str = ""
+    note: OtherLanguage | None = None
     retrieve_ms: float = 0.0
 
     @property

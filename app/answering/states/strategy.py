@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from app.answering.answer import TextDelta
+from app.answering.answers.answer import TextDelta
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.states.finished import Finished

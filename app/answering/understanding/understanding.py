@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.languages.small_talk import small_talk
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
@@ -20,10 +20,14 @@ _CITED = 3  # footnotes of an answer that are read for antecedents
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A reply that needs no search, to a question that was added to its conversation."""
+    """A reply that needs no search, to a question that was added to its conversation.
+
+    `asks` says that it is the question back, which document is meant.
+    """
 
     question: Question
     text: str
+    asks: bool = False
 
 
 class Understanding:
@@ -63,7 +67,7 @@ class Understanding:
         if self._rewriter is not None and question.standalone is not None and not question.dry_run:
             question = self._rewriter.rewritten(question, meter=meter)
         text = self._replies.which(question)
-        return question if text is None else Reply(question=question, text=text)
+        return question if text is None else Reply(question=question, text=text, asks=True)
 
     def _joined(self, question: Question) -> Question:
         """The question with its conversation's history, completed by rules.

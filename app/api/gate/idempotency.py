@@ -51,7 +51,6 @@ PARAMETER = {
 
 _KEY = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 _KEPT_BYTES = 8 << 20  # of a response; a larger one is not stored, and its request runs again
-_FAILED_EVENTS = (b"event: error\n", b'data: {"error"')  # the error events of our streams and of OpenAI's
 
 
 class Replay(Exception):
@@ -104,7 +103,8 @@ class Claim:
 
     def __init__(self, requests: IdempotencyRepository, scope: Scope, key: str) -> None:
         self._requests = requests
-        caller: Caller = scope["state"]["caller"]
+        self._state = scope["state"]
+        caller: Caller = self._state["caller"]
         self._tenant_id = caller.principal.tenant_id
         self._secret = caller.secret.encode("utf-8", "surrogatepass")
         self._query = scope["query_string"]
@@ -154,7 +154,7 @@ class Claim:
             elif message["type"] == "http.response.body" and worth:
                 piece = message.get("body", b"")
                 size += len(piece)
-                worth = size <= _KEPT_BYTES and not piece.startswith(_FAILED_EVENTS)
+                worth = size <= _KEPT_BYTES and not self._state.get("failed")  # a stream that ended with an error
                 pieces.append(piece)
                 if worth and not message.get("more_body", False):
                     answer = KeptAnswer(status, media_type, b"".join(pieces))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from app.answering.answer import REFUSED, Answer
+from app.answering.answers.answer import Answer
 from app.answering.citing.citation import Citation
 from app.api.schemas.answers import CitationBody
 from generation.ports import Tokenizer
@@ -14,7 +14,7 @@ _LEAST = -9999.0  # OpenAI's value for a probability of 0, since JSON has no neg
 
 def choice_of(answer: Answer, *, index: int, in_json: bool, tokenizer: Tokenizer) -> dict[str, Any]:
     """A complete answer as a choice; a refusal `in_json` has null `content`, since a sentence is not JSON."""
-    refused = in_json and answer.reason in REFUSED
+    refused = in_json and answer.reason is not None and answer.reason.refuses
     message = {
         "role": "assistant",
         "content": None if refused else answer.text,

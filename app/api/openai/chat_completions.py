@@ -7,8 +7,9 @@ import anyio
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from app.answering.answer import Answer
+from app.answering.answers.answer import Answer
 from app.answering.formats.answer_formats import ANY_OBJECT, schema_text
+from app.answering.languages.which_document import asks_which_document
 from app.answering.question import Message, Question
 from app.answering.understanding.followup.rules import exchanges_of, stand_alone
 from app.api.dependencies import (
@@ -86,7 +87,7 @@ async def create_chat_completion(
             tokenizer=models.tokenizer,
             options=body.stream_options,
         )
-        whole_stream = with_terminal_error(chat.events(), request_id, render=chat.error_event)
+        whole_stream = with_terminal_error(chat.events(), request, request_id, render=chat.error_event)
         return EventStream(whole_stream, on_close=choices.close)
 
     async def whole() -> tuple[Choices, tuple[Answer, ...]]:
@@ -128,7 +129,10 @@ def _question(
             param="logprobs",
         )
     schema = _json_schema(body.response_format)
-    history = tuple(Message(turn.role, turn.text) for turn in turns[:-1])
+    history = tuple(
+        Message(turn.role, turn.text, asks=turn.role == "assistant" and asks_which_document(turn.text))
+        for turn in turns[:-1]
+    )
     question = Question(
         request_id=request_id,
         endpoint="chat.completions",

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from app.answering.answer import Answer, TextDelta
+from app.answering.answers.answer import Answer, TextDelta
 from app.answering.metering.token_usage import TokenUsage, total
 from app.api.errors import failure_of, openai_error
 from app.api.event_stream import sse

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from app.answering.answer import Answer
 from app.answering.answerer import Answerer
+from app.answering.answers.answer import Answer
 from app.answering.metering.token_usage import TokenUsage, total
 from app.answering.question import Question
 from app.answering.running.open_answer import Event, OpenAnswer

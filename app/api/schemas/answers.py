@@ -4,21 +4,26 @@ from typing import Literal
 
 from pydantic import Field
 
-from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
+from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport
 from app.answering.citing.citation import Citation
 from app.answering.formats.answer_formats import Format
 from app.api.schemas.bounds import LARGEST_INTEGER, MOST_QUESTION, Described, Id
+from app.api.schemas.parts import PartBody, QuotedSpanBody, SpanBody, part_body
 from app.api.schemas.sampling import SamplingFields
 from app.api.schemas.search import RERANK, Scoped
 from app.api.schemas.shape import ResponseBody
 from app.api.schemas.token_usage import UsageBody
-from retrieval.types import SearchMode, Span
+from retrieval.types import SearchMode
 
 QUOTED_SPANS = (
     "Text quoted word for word from the documents, not generated, likeliest first: the default answer, or quotations "
     "after an answer of which nothing could be verified."
 )
 ANSWERS = "The probability in [0, 1] that the question is answered; null where nothing estimated it."
+PARTS = (
+    "The parts of the text in order, each of which says what it is; between them are only white space and the signs of "
+    "Markdown quotations."
+)
 LEAD = "The words at the beginning of the answer that answer the question, without their marker; null without any."
 
 
@@ -148,39 +153,6 @@ class CitationBody(ResponseBody):
         return cls(**{name: getattr(citation, name) for name in cls.model_fields})
 
 
-class SpanBody(ResponseBody):
-    """A range of characters of the answer."""
-
-    start: int = Field(description="First character.")
-    end: int = Field(description="One past the last character.")
-
-    @classmethod
-    def of(cls, span: Span) -> "SpanBody":
-        """The body for a span."""
-        return cls(start=span.start_char, end=span.end_char)
-
-
-class QuotedSpanBody(SpanBody):
-    """A range of characters of the answer that are quoted word for word from a document."""
-
-    answers: float | None = Field(
-        description="The probability in [0, 1] that the quote answers the question; null where nothing estimated it.",
-        examples=[0.97],
-    )
-    highlights: list[SpanBody] = Field(description="The characters of the answer, inside the quote, that answer.")
-
-    @classmethod
-    def of(cls, span: Span | QuotedSpan) -> "QuotedSpanBody":
-        """The body for a quoted span."""
-        assert isinstance(span, QuotedSpan), "only quotes have highlights"
-        return cls(
-            start=span.start_char,
-            end=span.end_char,
-            answers=span.answers,
-            highlights=[SpanBody.of(one) for one in span.highlights],
-        )
-
-
 class DroppedBody(ResponseBody):
     """A hit that was not put into the prompt."""
 
@@ -286,6 +258,7 @@ class AnswerBody(ResponseBody):
     citations: list[CitationBody] = Field(description="Footnotes, in the order of their markers.")
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")
     quoted_spans: list[QuotedSpanBody] = Field(description=QUOTED_SPANS)
+    parts: list[PartBody] = Field(description=PARTS)
     answers: float | None = Field(description=ANSWERS, examples=[0.97])
     lead: SpanBody | None = Field(description=LEAD, examples=[None])
     abstention: AbstentionBody = Field(description="The stage at which the answer was refused.")
@@ -310,7 +283,8 @@ class AnswerBody(ResponseBody):
             finish_reason=answer.finish_reason,
             citations=[CitationBody.of(citation) for citation in answer.citations],
             uncited_spans=[SpanBody.of(span) for span in answer.uncited],
-            quoted_spans=[QuotedSpanBody.of(span) for span in answer.quoted],
+            quoted_spans=[QuotedSpanBody.of_part(part) for part in answer.quotes],
+            parts=[part_body(part) for part in answer.parts],
             answers=answer.answers,
             lead=None if answer.lead is None else SpanBody.of(answer.lead),
             abstention=AbstentionBody.of(answer.abstention),

@@ -5,18 +5,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from app.answering.conversations import AnswerRecord
+from app.answering.answers.parts import LeadPart, ProsePart, QuotePart, of_kind
+from app.answering.conversations.answer_record import AnswerRecord
 from app.api.schemas.answers import (
     ANSWERS,
     LEAD,
+    PARTS,
     QUOTED_SPANS,
     AbstentionBody,
     BudgetBody,
-    QuotedSpanBody,
     SourcesBody,
-    SpanBody,
 )
 from app.api.schemas.feedback import OwnFeedbackBody
+from app.api.schemas.parts import PartBody, QuotedSpanBody, SpanBody, part_body
 from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, bounded_metadata, rfc3339
 from app.api.schemas.token_usage import UsageBody
 from app.db.asked_questions import InterruptedQuestion
@@ -141,6 +142,7 @@ class MakingBody(ResponseBody):
     finish_reason: str = Field(description="stop or length.", examples=["stop"])
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")
     quoted_spans: list[QuotedSpanBody] = Field(description=QUOTED_SPANS)
+    parts: list[PartBody] = Field(description=PARTS)
     answers: float | None = Field(description=ANSWERS, examples=[0.97])
     lead: SpanBody | None = Field(description=LEAD, examples=[None])
     abstention: AbstentionBody = Field(description="The stage at which the answer was refused.")
@@ -158,10 +160,11 @@ class MakingBody(ResponseBody):
             model=making.model,
             reason=making.reason,
             finish_reason=making.finish_reason,
-            uncited_spans=[SpanBody.of(span) for span in making.uncited],
-            quoted_spans=[QuotedSpanBody.of(span) for span in making.quoted],
+            uncited_spans=[SpanBody.of(span) for part in of_kind(making.parts, ProsePart) for span in part.uncited],
+            quoted_spans=[QuotedSpanBody.of_part(part) for part in of_kind(making.parts, QuotePart)],
+            parts=[part_body(part) for part in making.parts],
             answers=making.answers,
-            lead=None if making.lead is None else SpanBody.of(making.lead),
+            lead=next((SpanBody.of(part.words) for part in of_kind(making.parts, LeadPart)), None),
             abstention=AbstentionBody.of(making.abstention),
             sources=SourcesBody.of(making.sources),
             usage=UsageBody.of(making.usage),
@@ -192,6 +195,7 @@ class TurnBody(ResponseBody):
     @classmethod
     def of(cls, turn: KeptTurn, feedback: Feedback | None) -> "TurnBody":
         """The body for a turn and the caller's feedback on it."""
+        record = AnswerRecord.of_turn(turn)
         return cls(
             ordinal=turn.ordinal,
             request_id=turn.request_id,
@@ -200,7 +204,7 @@ class TurnBody(ResponseBody):
             answered=turn.answered,
             answer=turn.answer,
             citations=[dict(citation) for citation in turn.citations],
-            making=None if turn.making is None else MakingBody.of(AnswerRecord.from_json(turn.making)),
+            making=None if record is None else MakingBody.of(record),
             feedback=OwnFeedbackBody.said(feedback),
             created_at=rfc3339(turn.created_at),
         )

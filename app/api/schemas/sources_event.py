@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import Field
 
-from app.answering.answer import SourcesFound
+from app.answering.answers.answer import SourcesFound
 from app.api.excerpts import MOST_CHARS, excerpt_of, passage_of
 from app.api.schemas.answers import SourcesBody
 from app.api.schemas.shape import ResponseBody

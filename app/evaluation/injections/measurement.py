@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.answering.answer import Answer
+from app.answering.answers.answer import Answer
 from app.answering.generating.prompt_layout import DEFAULT_WORDING
 from app.evaluation.answer_measurement import asked
 from app.evaluation.dataset import sample

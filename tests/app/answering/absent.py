@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.retrieving.overviews import Overviews

@@ -5,7 +5,7 @@ from typing import cast
 
 from app.answering.answerer import Answerer
 from app.answering.closing import CitationRecord, Closing
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.fitting import Fitting
 from app.answering.generating.generator import Generator
 from app.answering.generating.prompt_layout import DEFAULT_WORDING

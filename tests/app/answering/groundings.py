@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from app.answering.answer import AbstentionReport
+from app.answering.answers.answer import AbstentionReport
+from app.answering.languages.other_language import OtherLanguage
 from app.answering.question import Question
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.states.finished import Finished
@@ -24,7 +25,11 @@ def retrieved(question: Question, found: Sequence[Hit], *, evidence: AbstentionR
 
 
 def grounding_of(
-    question: Question, context: Context = NO_SOURCES, *, evidence: AbstentionReport = UNSCORED, note: str = ""
+    question: Question,
+    context: Context = NO_SOURCES,
+    *,
+    evidence: AbstentionReport = UNSCORED,
+    note: OtherLanguage | None = None,
 ) -> Grounding:
     """The grounding of an answer from the sources of `context`."""
     found = retrieved(question, [source.hit for source in context.sources], evidence=evidence)

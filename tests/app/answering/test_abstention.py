@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.abstention import without_generation
-from app.answering.answer import REFUSED, AbstentionReport
+from app.answering.answers.answer import AbstentionReport
+from app.answering.answers.parts import NoteCode, NotePart, Reason, RefusedPart, of_kind
 from app.answering.formats.answer_formats import ANSWER_SCHEMA
 from app.answering.generating.footnote_writer import FootnoteWriter
 from app.answering.generating.refusing import (
@@ -16,6 +17,7 @@ from app.answering.generating.refusing import (
     refused_before_generation,
     watched_refusal,
 )
+from app.answering.languages.other_language import OtherLanguage
 from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL, languages
 from app.answering.question import Limits, Question
@@ -26,6 +28,7 @@ from app.types import Principal, Role
 from generation.types import Abstention, Completion, FinishReason, Timings
 from retrieval.types import Context, Hit, Scope, Span
 from tests.app.answering.groundings import grounding_of
+from tests.app.answering.part_texts import require_tiling, text_of, texts_of
 from tests.app.answering.sources import REPORT, source
 from tests.generation.fakes import LetterTokenizer
 from tests.retrieval.fakes import ranked
@@ -102,11 +105,14 @@ QUESTION = Question(
 )
 LIMITS = Limits(max_context_tokens=100, max_output_tokens=10, min_evidence=0.3, max_waiting=1, abstention_threshold=0.7)
 EVIDENCE = AbstentionReport(score=0.8, threshold=0.3)
+GREEK = OtherLanguage("It is Greek.", "Ελληνικά")
 EMPTY, SHOWN = Context((), (), 0), Context((source(REPORT),), (), 10)
 COMPLETION = Completion("req_1", "", (1,), FinishReason.STOP, 0, 0, 1, Timings(1.0, 2.0, 3.0), abstention=0.4)
 
 
-def grounded(question: Question = QUESTION, context: Context = SHOWN, *, note: str = "") -> Grounding:
+def grounded(
+    question: Question = QUESTION, context: Context = SHOWN, *, note: OtherLanguage | None = None
+) -> Grounding:
     return grounding_of(question, context, evidence=EVIDENCE, note=note)
 
 
@@ -189,7 +195,8 @@ def test_the_stage_that_refused_before_generation_is_reported(
     report = finished.abstention
 
     assert (finished.reason, report.stage, report.score, report.threshold, finished.text) == expected
-    assert finished.reason in {*REFUSED, "unsure"}
+    assert finished.reason is not None
+    assert finished.reason.refuses or finished.reason is Reason.UNSURE
 
 
 def test_the_sentence_above_the_nearest_passages_is_in_the_questions_language() -> None:
@@ -211,13 +218,37 @@ def test_the_sentence_above_the_nearest_passages_is_in_the_questions_language() 
 def test_the_note_follows_a_refusal_and_precedes_the_sentence_above_the_nearest_passages(
     context: Context, selection: Selection | None, text: str
 ) -> None:
-    assert without_generation(grounded(context=context, note="It is Greek."), selection).text == text
+    assert without_generation(grounded(context=context, note=GREEK), selection).text == text
+
+
+@pytest.mark.parametrize(("context", "reason"), [(EMPTY, Reason.NO_EVIDENCE), (SHOWN, Reason.NOT_IN_SOURCES)])
+def test_a_refusal_and_its_note_are_two_parts_that_say_why(context: Context, reason: Reason) -> None:
+    selection = selected(0.125, "refused") if context is SHOWN else None
+    found = without_generation(grounded(context=context, note=GREEK), selection)
+    refused, said = found.parts
+
+    require_tiling(found.text, found.parts)
+    assert isinstance(refused, RefusedPart)
+    assert (refused.reason, text_of(found.text, said)) == (reason, GREEK.text)
+    assert isinstance(said, NotePart)
+    assert (said.code, said.language) == (NoteCode.OTHER_LANGUAGE, GREEK.language)
+
+
+def test_nearest_passages_are_below_two_notes_of_which_the_first_names_a_language() -> None:
+    found = without_generation(grounded(note=GREEK), selected(0.375, "unsure"))
+
+    require_tiling(found.text, found.parts)
+    assert texts_of(found.text, found.parts) == [("note", GREEK.text), ("note", unsure(""))]
+    assert [(part.code, part.language) for part in of_kind(found.parts, NotePart)] == [
+        (NoteCode.OTHER_LANGUAGE, GREEK.language),
+        (NoteCode.NEAREST_PASSAGES, None),
+    ]
 
 
 def test_a_dry_run_has_no_note() -> None:
     dry = replace(QUESTION, dry_run=True)
 
-    assert without_generation(grounded(dry, note="It is Greek."), selected(0.125, "refused")).text == ""
+    assert without_generation(grounded(dry, note=GREEK), selected(0.125, "refused")).text == ""
 
 
 def test_quotes_are_an_answer_and_a_dry_run_is_none() -> None:
@@ -255,7 +286,7 @@ def test_the_written_answer_decides_the_final_refusal_reason_and_stage(
     )
 
     assert (ended, report.stage) == (reason, stage)
-    assert reason is None or reason in REFUSED
+    assert ended is None or ended.refuses
     assert (report.score, report.threshold) == (0.5, 0.7)
 
 

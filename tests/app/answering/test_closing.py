@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.answer import Answer, Budget
+from app.answering.answers.answer import Answer, Budget
+from app.answering.answers.parts import ProsePart, Reason
 from app.answering.citing.citation import CONFIRMED
 from app.answering.closing import reported
 from app.answering.metering.token_usage import ModelCall, Purpose
@@ -21,6 +22,7 @@ from retrieval.types import Context, Scope, Span
 from tests.app.answering.groundings import grounding_of
 from tests.app.answering.metered import meter_of
 from tests.app.answering.metering.test_meter import HeldEngine
+from tests.app.answering.part_texts import text_of
 from tests.app.answering.sources import source
 
 QUESTION = Question(
@@ -96,6 +98,34 @@ def test_each_chunk_that_is_cited_is_reported_once(outcome: Outcome, cited: tupl
     assert (given.sources.presented, given.sources.cited) == (("chunk_1",), cited)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "parts", "lead"),
+    [
+        ("answered", [("lead", (0,)), ("quote", (1,))], "4 May"),
+        ("unsure", [("note", ()), ("quote", (0,))], None),
+        ("refused", [("refusal", ())], None),
+    ],
+)
+def test_each_part_is_reported_with_the_places_of_its_footnotes(
+    outcome: Outcome, parts: list[tuple[str, tuple[int, ...]]], lead: str | None
+) -> None:
+    given = quoted(outcome)
+
+    assert [(part.kind, part.citations) for part in given.parts] == parts
+    assert (None if given.lead is None else text_of(given.text, given.lead)) == lead
+    assert [text_of(given.text, quote.quoted) for quote in given.quotes] == (
+        [] if outcome == "refused" else [TEXT[:34]]
+    )
+    assert given.uncited == ()
+
+
+def test_the_sentences_that_no_source_supports_are_those_of_the_prose() -> None:
+    prose = ProsePart(start_char=0, end_char=7, uncited=(Span(0, 7),))
+    given = report(replace(generated(), parts=(prose,)), grounding_of(QUESTION))
+
+    assert (given.parts, given.uncited, given.quotes, given.lead) == ((prose,), (Span(0, 7),), (), None)
+
+
 @pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH, FinishReason.CANCELLED])
 def test_a_generation_that_came_to_an_end_is_reported_as_an_answer(reason: FinishReason) -> None:
     given = report(generated(reason), grounding_of(QUESTION))
@@ -106,7 +136,7 @@ def test_a_generation_that_came_to_an_end_is_reported_as_an_answer(reason: Finis
 
 @pytest.mark.parametrize("reason", [FinishReason.ERROR, FinishReason.DEADLINE])
 def test_a_generation_that_failed_is_reported_as_no_answer_with_what_it_has(reason: FinishReason) -> None:
-    failed = replace(generated(reason), reason="error", error="The model failed.")
+    failed = replace(generated(reason), reason=Reason.ERROR, error="The model failed.")
 
     given = report(failed, grounding_of(QUESTION))
 
@@ -115,8 +145,8 @@ def test_a_generation_that_failed_is_reported_as_no_answer_with_what_it_has(reas
     assert (given.text, given.usage.completion_tokens) == ("Because", 2)
 
 
-@pytest.mark.parametrize("reason", ["not_verified", "not_in_sources", "no_evidence"])
-def test_a_refusal_that_a_model_wrote_is_no_answer(reason: str) -> None:
+@pytest.mark.parametrize("reason", [Reason.NOT_VERIFIED, Reason.NOT_IN_SOURCES, Reason.NO_EVIDENCE])
+def test_a_refusal_that_a_model_wrote_is_no_answer(reason: Reason) -> None:
     given = report(replace(generated(), reason=reason), grounding_of(QUESTION))
 
     assert (given.answered, given.reason) == (False, reason)
@@ -133,7 +163,7 @@ def test_a_prompt_counts_where_the_model_has_read_it(read: int, components: Comp
 def test_a_dry_run_plans_the_call_that_it_does_not_make() -> None:
     dry = replace(QUESTION, dry_run=True)
 
-    given = report(Finished(reason="dry_run", prompt=PROMPT, model="m"), grounding_of(dry), question=dry)
+    given = report(Finished(reason=Reason.DRY_RUN, prompt=PROMPT, model="m"), grounding_of(dry), question=dry)
 
     planned = ModelCall(purpose=Purpose.ANSWER, model="m", prompt_tokens=7, planned=True)
     assert given.usage.calls == (*CHOSEN, planned)

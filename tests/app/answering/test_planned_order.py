@@ -14,8 +14,8 @@ from typing import NamedTuple, cast
 import pytest
 import torch
 
-from app.answering.answer import Answer
 from app.answering.answerer import Answerer
+from app.answering.answers.answer import Answer
 from app.answering.generating.footnote_writer import FootnoteWriter
 from app.answering.generating.strategy import Written
 from app.answering.prompt import Prompt

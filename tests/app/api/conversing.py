@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.question import Limits
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors

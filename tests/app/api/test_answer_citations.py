@@ -11,9 +11,9 @@ from typing import Any, Protocol, cast
 import pytest
 from structlog.testing import capture_logs
 
-from app.answering.answer import Answer, TextDelta
+from app.answering.answers.answer import Answer, TextDelta
 from app.answering.closing import CitationRecord
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.question import Question
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder

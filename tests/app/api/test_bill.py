@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.answering.answer import Answer
-from app.answering.conversations import Conversations
+from app.answering.answers.answer import Answer
+from app.answering.conversations.conversations import Conversations
 from app.answering.generating.summaries import Summariser
 from app.answering.metering.call_kinds import CallNumber
 from app.answering.question import Question

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.answer import Answer, TextDelta
+from app.answering.answers.answer import Answer, TextDelta
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.db.conversations import ConversationRepository

@@ -1,11 +1,15 @@
 """A conversation as Markdown: each footnote has its document, its page and the exact words."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
 
+from app.answering.conversations.answer_record import AnswerRecord
 from app.api.conversation_markdown import accepts_markdown, conversation_markdown
 from app.types import Conversation, KeptTurn
+from tests.app.answering.conversations.test_answer_record import earlier, record_of, turn_of
+from tests.app.answering.quoting.test_strategy import SENTENCE, SURE, quoted
 
 CONVERSATION = Conversation(
     id="conv_1",
@@ -73,6 +77,19 @@ def test_footnotes_are_numbered_through_the_conversation_and_quoted_in_the_appen
         "[^2]: **report\\_2024.pdf**, page 4, version 2, characters 10–30:\n\n    > It fell.\n\n"
         "[^3]: **report\\_2024.pdf**, pages 4–5, version 2, characters 10–30, not confirmed:\n\n    > \\- Ada\n"
     )
+
+
+@pytest.mark.parametrize("stored", [AnswerRecord.as_json, earlier], ids=["today", "previous version"])
+def test_what_is_quoted_is_confirmed_by_its_passage_and_what_leads_is_not(
+    stored: Callable[[AnswerRecord], Mapping[str, object]],
+) -> None:
+    ended = quoted(SURE, "answered")
+    doubted = [replace(one, verified=False) for one in ended.citations]
+    kept = turn_of(stored(record_of(ended)), ended.text, doubted)
+    text = conversation_markdown(CONVERSATION, [kept])
+
+    assert f"**4 May** [^1]\n\n> {SENTENCE} [^2]" in text
+    assert [line.endswith("not confirmed:") for line in text.split("\n") if line.startswith("[^")] == [True, False]
 
 
 def test_a_format_without_pages_and_a_title_that_is_not_there() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 
 from app.api.event_stream import ClientGone, EventStream, sse, unless_disconnected, with_terminal_error
 from app.api.gate.request_gate import RequestGate
@@ -96,9 +96,11 @@ async def test_a_failure_midway_becomes_the_last_event():
         yield b"a"
         raise RuntimeError("secret")
 
-    events = with_terminal_error(failing(), "req_1", render=lambda body: sse("error", str(body["status"])))
+    request = Request({"type": "http", "state": {}})
+    events = with_terminal_error(failing(), request, "req_1", render=lambda body: sse("error", str(body["status"])))
 
     assert [event async for event in events] == [b"a", sse("error", "500")]
+    assert request.scope["state"] == {"failed": True}
 
 
 async def test_work_is_cancelled_when_its_client_hangs_up():

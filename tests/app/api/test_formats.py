@@ -27,7 +27,17 @@ def test_streamed_and_whole_answers_are_equal(serve: Callable[..., Service], for
     whole = service.answer(format=form).json()
     streamed = events(service.answer(format=form, stream=True).text)
 
-    assert "".join(data["text"] for name, data in streamed if name == "delta") == whole["answer"]
+    deltas = [data for name, data in streamed if name == "delta"]
+    assert "".join(data["text"] for data in deltas) == whole["answer"]
+    assert deltas[0]["part"] == 0, "a model writes it"
+    assert {data["part"] for data in deltas[1:]} <= {0, None}
+    ((part),) = whole["parts"]
+    assert (part["kind"], part["start"], part["end"]) == (
+        "json" if form == "json" else "prose",
+        0,
+        len(whole["answer"]),
+    )
+    assert part["citations"] == list(range(len(whole["citations"])))
     assert [data for name, data in streamed if name == "citation"] == whole["citations"]
 
 

@@ -61,12 +61,20 @@ def test_a_refusal_that_a_model_wrote_is_followed_by_the_note(
     assert (body["answered"], body["reason"]) == (False, reason)
     assert body["answer"].startswith(REFUSAL)
     assert body["answer"].endswith(f"\n\n{NOTE}")
+    refused, said = body["parts"]
+    assert (refused["kind"], refused["start"], refused["reason"]) == ("refusal", 0, reason)
+    assert (said["kind"], said["code"], said["language"]) == ("note", "other_language", "English")
+    assert body["answer"][said["start"] : said["end"]] == NOTE
 
 
 def test_it_is_streamed_too(service: Service) -> None:
     events = service.events(GERMAN, abstention_threshold=1.0)
 
-    assert "".join(data["text"] for name, data in events if name == "delta") == f"{REFUSAL}\n\n{NOTE}"
+    deltas = [data for name, data in events if name == "delta"]
+    assert "".join(data["text"] for data in deltas) == f"{REFUSAL}\n\n{NOTE}"
+    assert REFUSAL.startswith("".join(data["text"] for data in deltas if data["part"] == 0))
+    assert deltas[-1]["part"] is None
+    assert NOTE in deltas[-1]["text"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from app.answering.citing.citation import CONFIRMED
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.languages.refusals import unsure
 from app.answering.languages.table import REFUSAL
 from app.answering.quoting.quoter import Quoter
@@ -35,7 +35,7 @@ GENERATED = "Forty ships came [2]."
 UNSURELY: dict[str, Any] = {"abstention_threshold": 1e-12}
 """Nothing is sure enough to be an answer."""
 
-FIELDS = ("answered", "reason", "answers", "lead", "quoted_spans", "abstention")
+FIELDS = ("answered", "reason", "answers", "lead", "quoted_spans", "parts", "abstention")
 
 
 class Served:
@@ -199,6 +199,7 @@ def test_a_streamed_answer_equals_the_whole_one(serve: Serve, question: str, fie
     body, events = served.ask(question, format=form, **fields), served.events(question, format=form, **fields)
 
     assert "".join(data["text"] for name, data in events if name == "delta") == body["answer"]
+    assert {data["part"] for name, data in events if name == "delta"} == {None}, "no model writes"
     assert [data for name, data in events if name == "citation"] == body["citations"]
     (done,) = [data for name, data in events if name == "done"]
     assert {name: done[name] for name in FIELDS} == {name: body[name] for name in FIELDS}
@@ -229,7 +230,7 @@ def test_a_turn_of_a_conversation_keeps_the_quotes(serve: Serve, question: str, 
 
     assert turn["answer"] == body["answer"]
     assert turn["answered"] == body["answered"]
-    for name in ("reason", "answers", "lead", "quoted_spans", "abstention"):
+    for name in ("reason", "answers", "lead", "quoted_spans", "parts", "abstention"):
         assert turn["making"][name] == body[name]
 
 

@@ -40,6 +40,10 @@ def test_streamed_and_whole_replies_are_equal(serve: Callable[..., Served], form
     told = [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data, *_ in events]
 
     assert "".join(data["text"] for name, data in told if name == "delta") == whole["answer"]
+    assert {data["part"] for name, data in told if name == "delta"} == {None}, "no model writes"
+    kind = "json" if form == "json" else "reply"
+    assert whole["parts"] == [{"kind": kind, "start": 0, "end": len(whole["answer"]), "citations": []}]
+    assert told[-1][1]["parts"] == whole["parts"]
     assert told[-1][0] == "done" and told[-1][1]["answered"]
     if form == "json":
         assert json.loads(whole["answer"])["sources"] == []

@@ -114,9 +114,31 @@ def test_a_streamed_unconfirmed_answer_equals_the_whole_one(serve: Serve) -> Non
         one["cited_text"] for one in body["citations"]
     ]
     (done,) = [data for name, data in events if name == "done"]
-    assert [done[name] for name in ("quoted_spans", "answers", "lead")] == [
-        body[name] for name in ("quoted_spans", "answers", "lead")
+    assert [done[name] for name in ("quoted_spans", "answers", "lead", "parts")] == [
+        body[name] for name in ("quoted_spans", "answers", "lead", "parts")
     ]
+
+
+def test_a_delta_says_that_a_model_writes_its_part_and_the_quotes_behind_it_come_whole(serve: Serve) -> None:
+    deltas = [data for name, data in serve(CLAIM).events() if name == "delta"]
+    written = "".join(data["text"] for data in deltas if data["part"] == 0)
+
+    assert [data["part"] for data in deltas] == [0] * (len(deltas) - 1) + [None]
+    assert written
+    assert CLAIM.startswith(written)
+    assert deltas[-1]["text"] == f"{CLAIM.removeprefix(written)}\n\n{QUOTED}"
+
+
+def test_what_the_model_wrote_and_what_is_quoted_are_two_parts(serve: Serve) -> None:
+    body = serve(CLAIM).ask()
+    (prose, quote) = body["parts"]
+
+    assert (prose["kind"], prose["start"], prose["end"]) == ("prose", 0, len(CLAIM))
+    assert (quote["kind"], body["answer"][quote["start"] : quote["end"]]) == ("quote", QUOTED.removeprefix("> "))
+    assert (prose["citations"], quote["citations"]) == ([0], [1])
+    assert prose["uncited"] == body["uncited_spans"]
+    (span,) = body["quoted_spans"]
+    assert {**quote["quoted"], "answers": quote["answers"], "highlights": quote["highlights"]} == span
 
 
 def test_a_strict_answer_of_which_nothing_is_left_is_the_quotes(serve: Serve) -> None:

@@ -40,6 +40,7 @@ def test_the_documents_are_listed_and_no_model_is_called(shelf: Shelf, asked: st
 
     assert body["answer"] == ASKED_BACK
     assert (body["answered"], body["reason"], body["citations"]) == (True, None, [])
+    assert body["parts"] == [{"kind": "clarify", "start": 0, "end": len(ASKED_BACK), "citations": []}]
     assert (body["usage"]["total_tokens"], body["usage"]["auxiliary"]) == (0, [])
     assert shelf.ledger.usage(body["id"]) == ()
 
@@ -111,6 +112,20 @@ def test_the_reply_names_the_document(shelf: Shelf) -> None:
     assert asked_back["answer"] == ASKED_BACK
     assert body["answer"] == SHOWN
     assert cited(again) == {"plan.pdf"}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "text",
+        "json",
+    ],
+)
+def test_the_reply_names_the_document_in_other_forms_too(shelf: Shelf, form: str) -> None:
+    conversation = shelf.client.post("/v1/conversations", json={}).json()["id"]
+    shelf.ask(conversation_id=conversation, format=form)
+
+    assert cited(shelf.ask("the strategic plan", conversation_id=conversation, format=form)) == {"plan.pdf"}
 
 
 def test_a_reply_that_names_none_is_a_question_like_any_other(shelf: Shelf) -> None:

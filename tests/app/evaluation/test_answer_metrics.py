@@ -3,13 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
+from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport
+from app.answering.answers.parts import LeadPart, ProsePart, QuotePart, Reason, RefusedPart, paragraphs
 from app.answering.citing.citation import Citation
 from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage
 from app.evaluation.answer_metrics import (
@@ -61,11 +63,11 @@ def answer(text: str, *citations: Citation, answered: bool = True) -> Answer:
         id="a",
         model="m",
         answered=answered,
-        reason=None if answered else "not_in_sources",
+        reason=None if answered else Reason.NOT_IN_SOURCES,
         text=text,
         finish_reason="stop",
         citations=citations,
-        uncited=(),
+        parts=paragraphs((text, ProsePart if answered else partial(RefusedPart, reason=Reason.NOT_IN_SOURCES)))[1],
         sources=SourceReport(retrieved=2, presented=(), cited=(), compressed=(), dropped=()),
         usage=TokenUsage(Components(question=7, context=90), {}, (SEARCHED, WRITTEN)),
         budget=Budget(1000, 100, 97),
@@ -212,17 +214,23 @@ def test_without_gold_words_a_verified_answer_is_wrong_by_its_first_citation(
 LED = "**Forty** [1]\n\n> It was forty. [1]\n>\n> Nine came. [2]"
 
 
+def quote_of(text: str, quote: str) -> QuotePart:
+    at = text.index(quote)
+    end = at + len(quote)
+    return QuotePart(start_char=at, end_char=end + len(" [1]"), quoted=Span(at, end))
+
+
 def by_quotes(*, lead: bool = True, answered: bool = True) -> Answer:
     """An answer that quotes "It was forty." and "Nine came.", with "Forty" as its lead."""
     text = LED if lead else LED[LED.index(">") :]
-    spans = [QuotedSpan(at, at + len(quote)) for quote in ("It was forty.", "Nine came.") if (at := text.index(quote))]
+    quotes = [quote_of(text, quote) for quote in ("It was forty.", "Nine came.")]
+    led = LeadPart(start_char=0, end_char=13, words=Span(2, 7))
     marks = [citation("doc_1", match.start(), index=int(match[1])) for match in re.finditer(r"\[(\d)\]", text)]
     said = answer(text, *marks, answered=answered)
     return replace(
         said,
-        reason=None if answered else "unsure",
-        quoted=tuple(spans),
-        lead=Span(2, 7) if lead else None,
+        reason=None if answered else Reason.UNSURE,
+        parts=(led, *quotes) if lead else tuple(quotes),
         usage=TokenUsage(Components(), {}, (SEARCHED,)),
     )
 
@@ -239,9 +247,8 @@ def test_the_words_of_an_answer_by_quotes_are_the_quotes_and_its_lead_is_read_fi
 
 def test_the_words_of_a_generated_answer_are_the_models_without_the_quotes_behind_it() -> None:
     text = "Forty. [1]\n\n> Nine came. [2]"
-    at = text.index("Nine")
-    said = answer(text, citation("doc_1", 7), citation("doc_2", at + 11, index=2))
-    said = replace(said, quoted=(QuotedSpan(at, at + 10),))
+    said = answer(text, citation("doc_1", 7), citation("doc_2", text.index("Nine") + 11, index=2))
+    said = replace(said, parts=(ProsePart(start_char=0, end_char=10), quote_of(text, "Nine came.")))
 
     assert "Forty." in words_of(said)
     assert "Nine" not in words_of(said)

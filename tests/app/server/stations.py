@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.question import Limits
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder

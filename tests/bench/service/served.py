@@ -19,7 +19,7 @@ from typing import Any
 
 import uvicorn
 
-from app.answering.conversations import Conversations
+from app.answering.conversations.conversations import Conversations
 from app.answering.fitting import Fitting
 from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.question import Limits

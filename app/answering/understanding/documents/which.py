@@ -1,14 +1,14 @@
-"""The question back, which of several documents is meant, and the reply to it: the name of one of them.
+"""The reply to the question back, which of several documents is meant: the name of one of them.
 
 Example:
-    >>> history = (Message("user", "Summarise the document."), Message("assistant", "Which document do you mean? …"))
+    >>> asked = Message("assistant", "Which document do you mean? …", asks=True)
+    >>> history = (Message("user", "Summarise the document."), asked)
     >>> named_in_reply("the strategic plan", history).words
     frozenset({'strategic', 'plan'})
 """
 
 from collections.abc import Sequence
 
-from app.answering.languages.table import languages
 from app.answering.question import Message
 from app.answering.understanding.documents.asking import Wanted, named, wanted_overview
 
@@ -27,7 +27,6 @@ def named_in_reply(text: str, history: Sequence[Message]) -> Wanted | None:
     if len(history) < 2 or len(text) > _MOST_CHARACTERS:
         return None
     asked, replied = history[-2], history[-1]
-    questions = [language.replies.which_document for language in languages().values() if language.replies is not None]
-    if wanted_overview(asked.content) is None or not any(question in replied.content for question in questions):
+    if not replied.asks or wanted_overview(asked.content) is None:
         return None
     return named(text)

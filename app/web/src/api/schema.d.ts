@@ -205,6 +205,20 @@ export interface components {
        */
       quoted_spans: components["schemas"]["QuotedSpanBody"][];
       /**
+       * Parts
+       * @description The parts of the text in order, each of which says what it is; between them are only white space and the signs of Markdown quotations.
+       */
+      parts: (
+        | components["schemas"]["LeadPartBody"]
+        | components["schemas"]["QuotePartBody"]
+        | components["schemas"]["ProsePartBody"]
+        | components["schemas"]["NotePartBody"]
+        | components["schemas"]["RefusalPartBody"]
+        | components["schemas"]["ClarifyPartBody"]
+        | components["schemas"]["ReplyPartBody"]
+        | components["schemas"]["JsonPartBody"]
+      )[];
+      /**
        * Answers
        * @description The probability in [0, 1] that the question is answered; null where nothing estimated it.
        * @example 0.97
@@ -1311,6 +1325,35 @@ export interface components {
        * @enum {string}
        */
       origin: "model" | "attributed";
+    };
+    /**
+     * ClarifyPartBody
+     * @description The question back, which document is meant.
+     */
+    ClarifyPartBody: {
+      /**
+       * Start
+       * @description First character.
+       */
+      start: number;
+      /**
+       * End
+       * @description One past the last character.
+       */
+      end: number;
+      /**
+       * Citations
+       * @description The citations whose markers are in the part: their places in `citations`, from 0.
+       * @example [
+       *       0
+       *     ]
+       */
+      citations: number[];
+      /**
+       * @description Always `clarify`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      kind: "clarify";
     };
     /**
      * CollectionBody
@@ -3624,6 +3667,35 @@ export interface components {
       type: "json_object";
     };
     /**
+     * JsonPartBody
+     * @description An answer that is one JSON document.
+     */
+    JsonPartBody: {
+      /**
+       * Start
+       * @description First character.
+       */
+      start: number;
+      /**
+       * End
+       * @description One past the last character.
+       */
+      end: number;
+      /**
+       * Citations
+       * @description The citations whose markers are in the part: their places in `citations`, from 0.
+       * @example [
+       *       0
+       *     ]
+       */
+      citations: number[];
+      /**
+       * @description Always `json`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      kind: "json";
+    };
+    /**
      * JsonSchemaFormat
      * @description JSON that conforms to a schema.
      */
@@ -3887,6 +3959,37 @@ export interface components {
        * @description The reason in one sentence.
        */
       message: string;
+    };
+    /**
+     * LeadPartBody
+     * @description The line at the beginning that answers in a few words of a document.
+     */
+    LeadPartBody: {
+      /**
+       * Start
+       * @description First character.
+       */
+      start: number;
+      /**
+       * End
+       * @description One past the last character.
+       */
+      end: number;
+      /**
+       * Citations
+       * @description The citations whose markers are in the part: their places in `citations`, from 0.
+       * @example [
+       *       0
+       *     ]
+       */
+      citations: number[];
+      /**
+       * @description Always `lead`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      kind: "lead";
+      /** @description The words that answer, without their marker. */
+      words: components["schemas"]["SpanBody"];
     };
     /**
      * LimitsBody
@@ -4353,6 +4456,20 @@ export interface components {
        * @description Text quoted word for word from the documents, not generated, likeliest first: the default answer, or quotations after an answer of which nothing could be verified.
        */
       quoted_spans: components["schemas"]["QuotedSpanBody"][];
+      /**
+       * Parts
+       * @description The parts of the text in order, each of which says what it is; between them are only white space and the signs of Markdown quotations.
+       */
+      parts: (
+        | components["schemas"]["LeadPartBody"]
+        | components["schemas"]["QuotePartBody"]
+        | components["schemas"]["ProsePartBody"]
+        | components["schemas"]["NotePartBody"]
+        | components["schemas"]["RefusalPartBody"]
+        | components["schemas"]["ClarifyPartBody"]
+        | components["schemas"]["ReplyPartBody"]
+        | components["schemas"]["JsonPartBody"]
+      )[];
       /**
        * Answers
        * @description The probability in [0, 1] that the question is answered; null where nothing estimated it.
@@ -5273,6 +5390,49 @@ export interface components {
       file_ids?: string[] | null;
       /** @description Only `auto`: chunking is a setting of the server. */
       chunking_strategy?: components["schemas"]["AutoChunking"] | null;
+    };
+    /**
+     * NoteCode
+     * @description What Footnote says beside an answer: the passages are in another language; they are only the nearest.
+     * @enum {string}
+     */
+    NoteCode: "other_language" | "nearest_passages";
+    /**
+     * NotePartBody
+     * @description A sentence by Footnote beside an answer or a refusal.
+     */
+    NotePartBody: {
+      /**
+       * Start
+       * @description First character.
+       */
+      start: number;
+      /**
+       * End
+       * @description One past the last character.
+       */
+      end: number;
+      /**
+       * Citations
+       * @description The citations whose markers are in the part: their places in `citations`, from 0.
+       * @example [
+       *       0
+       *     ]
+       */
+      citations: number[];
+      /**
+       * @description Always `note`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      kind: "note";
+      /** @description `other_language`: the passages that were found are in another language than the question; `nearest_passages`: the quotes below it may not answer. */
+      code: components["schemas"]["NoteCode"];
+      /**
+       * Language
+       * @description The language of the passages, by its own name; null for other notes.
+       * @example English
+       */
+      language: string | null;
     };
     /**
      * OccurrenceBody
@@ -6599,6 +6759,82 @@ export interface components {
       cached_tokens: number;
     };
     /**
+     * ProsePartBody
+     * @description Text that a language model wrote.
+     */
+    ProsePartBody: {
+      /**
+       * Start
+       * @description First character.
+       */
+      start: number;
+      /**
+       * End
+       * @description One past the last character.
+       */
+      end: number;
+      /**
+       * Citations
+       * @description The citations whose markers are in the part: their places in `citations`, from 0.
+       * @example [
+       *       0
+       *     ]
+       */
+      citations: number[];
+      /**
+       * @description Always `prose`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      kind: "prose";
+      /**
+       * Uncited
+       * @description Sentences that no source supports.
+       */
+      uncited: components["schemas"]["SpanBody"][];
+    };
+    /**
+     * QuotePartBody
+     * @description A quotation from a document, word for word.
+     */
+    QuotePartBody: {
+      /**
+       * Start
+       * @description First character.
+       */
+      start: number;
+      /**
+       * End
+       * @description One past the last character.
+       */
+      end: number;
+      /**
+       * Citations
+       * @description The citations whose markers are in the part: their places in `citations`, from 0.
+       * @example [
+       *       0
+       *     ]
+       */
+      citations: number[];
+      /**
+       * @description Always `quote`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      kind: "quote";
+      /** @description The quoted characters, without their marker. */
+      quoted: components["schemas"]["SpanBody"];
+      /**
+       * Answers
+       * @description The probability in [0, 1] that the quote answers the question; null where nothing estimated it.
+       * @example 0.97
+       */
+      answers: number | null;
+      /**
+       * Highlights
+       * @description The quoted characters that answer.
+       */
+      highlights: components["schemas"]["SpanBody"][];
+    };
+    /**
      * QuotedSpanBody
      * @description A range of characters of the answer that are quoted word for word from a document.
      */
@@ -6664,6 +6900,12 @@ export interface components {
         [key: string]: unknown;
       };
     };
+    /**
+     * Reason
+     * @description Why a question was not answered.
+     * @enum {string}
+     */
+    Reason: "no_evidence" | "not_in_sources" | "not_verified" | "unsure" | "dry_run" | "cancelled" | "error";
     /**
      * RebuildBody
      * @description The rollups to rebuild.
@@ -6772,6 +7014,37 @@ export interface components {
       refusal: string;
     };
     /**
+     * RefusalPartBody
+     * @description A refusal, by Footnote or in the model's words.
+     */
+    RefusalPartBody: {
+      /**
+       * Start
+       * @description First character.
+       */
+      start: number;
+      /**
+       * End
+       * @description One past the last character.
+       */
+      end: number;
+      /**
+       * Citations
+       * @description The citations whose markers are in the part: their places in `citations`, from 0.
+       * @example [
+       *       0
+       *     ]
+       */
+      citations: number[];
+      /**
+       * @description Always `refusal`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      kind: "refusal";
+      /** @description Why, as in the answer's `reason`. */
+      reason: components["schemas"]["Reason"];
+    };
+    /**
      * ReindexBody
      * @description A reindexing: one job for each document of a collection.
      */
@@ -6841,6 +7114,35 @@ export interface components {
        * @description RFC 3339 UTC.
        */
       finished_at: string | null;
+    };
+    /**
+     * ReplyPartBody
+     * @description A reply to a greeting, to thanks, or to a question about Footnote and its documents.
+     */
+    ReplyPartBody: {
+      /**
+       * Start
+       * @description First character.
+       */
+      start: number;
+      /**
+       * End
+       * @description One past the last character.
+       */
+      end: number;
+      /**
+       * Citations
+       * @description The citations whose markers are in the part: their places in `citations`, from 0.
+       * @example [
+       *       0
+       *     ]
+       */
+      citations: number[];
+      /**
+       * @description Always `reply`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      kind: "reply";
     };
     /**
      * ReportComponents

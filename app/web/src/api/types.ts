@@ -16,8 +16,8 @@ export type Citation = Omit<Schemas["CitationBody"], "answers" | "section" | "sh
   sheet?: string | null;
   cell?: string | null;
 };
-/** A sentence that an answer quotes, and the words in it that answer; offsets in the answer, in code points. */
-export type QuotedSpan = { start: number; end: number; highlights?: readonly { start: number; end: number }[] };
+/** A part of an answer's text, which says what it is; offsets in the answer, in code points. */
+export type Part = Answer["parts"][number];
 export type Sources = Schemas["SourcesBody"];
 export type SourcesEvent = Schemas["SourcesEventBody"];
 /** A passage that is read for an answer, as it is told before the answer is. */

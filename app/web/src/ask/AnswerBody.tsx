@@ -8,24 +8,26 @@ import { FootnoteCard, type Previewed } from "./FootnoteCard";
 import { FootnoteList } from "./FootnoteList";
 import { FootnoteMark, PendingMark } from "./FootnoteMark";
 import { useGone } from "./gone";
-import { type Parts, partsOf, standingOf, withoutEmptyQuotes } from "./parts";
+import { exactIn, hasUncited, type Parts, partsOf, standingOf, withoutEmptyQuotes } from "./parts";
 import type { OpenPassage } from "./places";
 import { Lead, Quotations } from "./Quotations";
 import { pendingSegmentsOf, type Segment, segmentsOf, shownNumbers } from "./segments";
-import { isRunning, isUnsure, type Turn } from "./turn";
+import { isRunning, isUnsure, partsIn, type Turn } from "./turn";
 
 export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
-  const { text, citations, ending } = turn;
+  const { text, citations } = turn;
   const card = useId();
   const gone = useGone();
   const running = isRunning(turn);
-  const { lead, written, quotes, exact } = useMemo<Parts>(
+  const parts = useMemo(() => partsIn(turn), [turn]);
+  const { lead, written, quotes } = useMemo<Parts>(
     () =>
       running
-        ? { lead: [], written: withoutEmptyQuotes(pendingSegmentsOf(text)), quotes: [], exact: new Set() }
-        : partsOf(text, citations, ending),
-    [running, text, citations, ending],
+        ? { lead: [], written: withoutEmptyQuotes(pendingSegmentsOf(text)), quotes: [] }
+        : partsOf(text, citations, parts),
+    [running, text, citations, parts],
   );
+  const exact = useMemo(() => exactIn(parts), [parts]);
   // Of the whole text in its order, as in its copy, however its parts are shown.
   const numbers = useMemo(
     () => shownNumbers(running ? pendingSegmentsOf(text) : segmentsOf(text, citations)),
@@ -75,9 +77,9 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
           onOpen={onOpen === null ? null : open}
         />
       )}
-      {!running && ((ending?.uncited.length ?? 0) > 0 || doubtful) && (
+      {!running && (hasUncited(parts) || doubtful) && (
         <ul className="ask-legend small quiet">
-          {(ending?.uncited.length ?? 0) > 0 && (
+          {hasUncited(parts) && (
             <li>
               <span className="ask-uncited">{t.ask.turn.uncited}</span>
             </li>

@@ -3,10 +3,10 @@ import { useEffect, useState } from "react";
 import { flushSync } from "react-dom";
 import type { Conversation } from "../api/types";
 import { t } from "../strings";
-import { partsOf, standingOf } from "./parts";
+import { exactIn, standingOf } from "./parts";
 import { pageWords } from "./places";
 import { segmentsOf, shownNumbers } from "./segments";
-import type { Turn } from "./turn";
+import { partsIn, type Turn } from "./turn";
 import "./print.css";
 
 interface PrintedPassagesProps {
@@ -44,9 +44,10 @@ export function PrintedPassages({ conversation, turns }: PrintedPassagesProps) {
 }
 
 /** Each mark's passage, numbered as in the answer above. */
-function Passages({ turn: { text, citations, ending } }: { turn: Turn }) {
+function Passages({ turn }: { turn: Turn }) {
+  const { text, citations } = turn;
   const words = t.ask.footnote;
-  const { exact } = partsOf(text, citations, ending);
+  const exact = exactIn(partsIn(turn));
   const numbers = shownNumbers(segmentsOf(text, citations));
   const passages = new Map<string, { number: number; place: number }>();
   citations.forEach((citation, place) => {

@@ -34,8 +34,7 @@ const CANCELLED = {
   reason: "cancelled",
   finish_reason: "cancelled",
   abstention: { stage: null },
-  uncited_spans: [],
-  quoted_spans: [],
+  parts: [],
   timings_ms: {},
 };
 

@@ -12,8 +12,7 @@ function shown(standalone: string | null): string {
     model: "m",
     standalone_question: standalone,
     abstention: { stage: null },
-    uncited_spans: [],
-    quoted_spans: [],
+    parts: [],
     timings_ms: { total: 5 },
   };
   const asked = newTurn("a", "And what injuries did he have?", EVERYTHING);

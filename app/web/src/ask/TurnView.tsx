@@ -9,13 +9,13 @@ import { Editable } from "./Editable";
 import { FeedbackButtons } from "./FeedbackButtons";
 import { HowMade } from "./HowMade";
 import { answerAsMarkdown } from "./markdownCopy";
-import { partsOf } from "./parts";
+import { exactIn } from "./parts";
 import type { OpenPassage } from "./places";
 import { Refusal, Unsure } from "./Refusal";
 import { ScopeChips } from "./ScopeChips";
 import { SourceCards } from "./SourceCards";
 import { isEverything } from "./scope";
-import { isReading, isRunning, isUnsure, searchedFor, type Turn } from "./turn";
+import { isReading, isRunning, isUnsure, partsIn, searchedFor, type Turn } from "./turn";
 
 interface TurnViewProps {
   conversation: string | null;
@@ -98,11 +98,7 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onAsk, 
               {turn.text !== "" && !refused && (
                 <CopyButton
                   className="plain small"
-                  text={answerAsMarkdown(
-                    turn.text,
-                    turn.citations,
-                    partsOf(turn.text, turn.citations, turn.ending).exact,
-                  )}
+                  text={answerAsMarkdown(turn.text, turn.citations, exactIn(partsIn(turn)))}
                   label={words.copy}
                 />
               )}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { QuotedSpan } from "../api/types";
-import { partsOf, standingOf } from "./parts";
+import type { Part } from "../api/types";
+import { exactIn, hasUncited, partsOf, standingOf } from "./parts";
 import type { Segment, Span } from "./segments";
 
 /** Where `text` stands in `answer`, in code points, from the place `after` on. */
@@ -17,8 +17,26 @@ function citationsOf(answer: string) {
   });
 }
 
-function parts(answer: string, lead: Span | null, ...quoted: QuotedSpan[]) {
-  return partsOf(answer, citationsOf(answer), { lead, uncited: [], quoted });
+function citedIn(answer: string, { start, end }: Span): number[] {
+  const places = citationsOf(answer).map((one, at) => (one.answer_start >= start && one.answer_end <= end ? at : -1));
+  return places.filter((at) => at >= 0);
+}
+
+/** A quote with the marker behind it. */
+function quote(answer: string, text: string, ...highlights: Span[]): Part {
+  const quoted = spanOf(answer, text);
+  const marker = citationsOf(answer).find((one) => one.answer_start >= quoted.end);
+  const place = { start: quoted.start, end: marker?.answer_end ?? quoted.end };
+  return { kind: "quote", ...place, citations: citedIn(answer, place), quoted, answers: 0.9, highlights };
+}
+
+function prose(answer: string, text: string, ...uncited: Span[]): Part {
+  const place = spanOf(answer, text);
+  return { kind: "prose", ...place, citations: citedIn(answer, place), uncited };
+}
+
+function parts(answer: string, ...told: Part[]) {
+  return { ...partsOf(answer, citationsOf(answer), told), exact: [...exactIn(told)].sort() };
 }
 
 /** With `=` around what is marked. */
@@ -33,90 +51,69 @@ const SECOND = "He had *flown* since `1970`.";
 const ANSWER = `**2,319 hours** [2]\n\n> ${FIRST} [2]\n>\n> ${SECOND} [1]`;
 
 test("a lead and two quotes, with the words marked that answer", () => {
-  const highlights = [spanOf(ANSWER, "2,319 hours", "🛩")];
-  const { lead, written, quotes, exact } = parts(
-    ANSWER,
-    spanOf(ANSWER, "2,319 hours"),
-    { ...spanOf(ANSWER, FIRST), highlights },
-    { ...spanOf(ANSWER, SECOND), highlights: [] },
-  );
-  expect(shown(lead)).toBe("=2,319 hours=[2]");
-  expect(written).toEqual([]);
-  expect(quotes.map(shown)).toEqual([`The 🛩 pilot had =2,319 hours= in all.[2]`, `${SECOND}[1]`]);
-  expect([...exact].sort()).toEqual([0, 1, 2]);
-});
-
-test("quotes apart by empty lines, told in any order, are shown as they stand", () => {
-  const answer = `> ${FIRST} [2]\n\n> ${SECOND} [1]`;
-  const { lead, written, quotes } = parts(answer, null, spanOf(answer, SECOND), spanOf(answer, FIRST));
-  expect([lead, written]).toEqual([[], []]);
-  expect(quotes.map(shown)).toEqual([`${FIRST}[2]`, `${SECOND}[1]`]);
+  const words = spanOf(ANSWER, "2,319 hours");
+  const lead: Part = { kind: "lead", ...spanOf(ANSWER, "**2,319 hours** [2]"), citations: [0], words };
+  const first = quote(ANSWER, FIRST, spanOf(ANSWER, "2,319 hours", "🛩"));
+  const found = parts(ANSWER, lead, first, quote(ANSWER, SECOND));
+  expect(shown(found.lead)).toBe("=2,319 hours=[2]");
+  expect(found.written).toEqual([]);
+  expect(found.quotes.map(shown)).toEqual([`The 🛩 pilot had =2,319 hours= in all.[2]`, `${SECOND}[1]`]);
+  expect(found.exact).toEqual([0, 1, 2]);
 });
 
 test("a quoted table keeps its rows, and its footnote below it", () => {
   const rows = ["| Part | Price |", "| --- | --- |", "| Bolt | 3 EUR |"];
   const table = rows.join("\n> ");
   const answer = `> ${table}\n>\n> [1]\n>\n> ${SECOND} [2]`;
-  const highlights = [spanOf(answer, "3 EUR")];
-  const { written, quotes } = parts(answer, null, { ...spanOf(answer, table), highlights }, spanOf(answer, SECOND));
+  const { written, quotes } = parts(answer, quote(answer, table, spanOf(answer, "3 EUR")), quote(answer, SECOND));
   expect(written).toEqual([]);
   expect(quotes.map(shown)).toEqual([`${rows.join("\n").replace("3 EUR", "=3 EUR=")}[1]`, `${SECOND}[2]`]);
 });
 
-test("the sentence before the quotes of an unsure answer is written, without their sign", () => {
-  const sentence = "The documents do not clearly answer this. These passages are the nearest:";
-  const answer = `${sentence}\n\n> ${FIRST} [1]`;
-  const { written, quotes } = parts(answer, null, spanOf(answer, FIRST));
-  expect(shown(written)).toBe(sentence);
-  expect(quotes.map(shown)).toEqual([`${FIRST}[1]`]);
+test("the notes before the quotes of an unsure answer are written, each a paragraph", () => {
+  const notes = ["The passages are in another language (English).", "These passages are the nearest:"];
+  const answer = `${notes.join("\n\n")}\n\n> ${FIRST} [1]`;
+  const note = (text: string, code: "other_language" | "nearest_passages"): Part => {
+    return { kind: "note", ...spanOf(answer, text), citations: [], code, language: null };
+  };
+  const [other = "", nearest = ""] = notes;
+  const found = parts(answer, note(other, "other_language"), note(nearest, "nearest_passages"), quote(answer, FIRST));
+  expect(shown(found.written)).toBe(notes.join("\n\n"));
+  expect(found.quotes.map(shown)).toEqual([`${FIRST}[1]`]);
 });
 
 test("a model's text keeps its footnotes, and what it says is no document's", () => {
   const answer = `Ninety zeppelins [1].\n\n> ${FIRST} [2]`;
-  const { written, quotes, exact } = parts(answer, null, spanOf(answer, FIRST));
+  const { written, quotes, exact } = parts(answer, prose(answer, "Ninety zeppelins [1]."), quote(answer, FIRST));
   expect(shown(written)).toBe("Ninety zeppelins [1].");
   expect(quotes).toHaveLength(1);
-  expect([...exact]).toEqual([1]);
-  expect(parts("Forty ships [1].", null)).toMatchObject({ lead: [], quotes: [], exact: new Set() });
+  expect(exact).toEqual([1]);
 });
 
-test("one span over all quotations, as in older answers, is taken apart", () => {
-  const answer = "🚢 capital [1]\n\n> In `2005` [2]\n>\n> > 3. so [1]";
-  const { written, quotes } = parts(answer, null, spanOf(answer, "> In `2005` [2]\n>\n> > 3. so [1]"));
-  expect(shown(written)).toBe("🚢 capital [1]");
-  expect(quotes.map(shown)).toEqual(["In `2005`[2]", "> 3. so[1]"]);
-  const line = `${FIRST} [2] ${SECOND} [1]`;
-  expect(parts(line, null, spanOf(line, line)).quotes.map(shown)).toEqual([`${FIRST}[2]`, `${SECOND}[1]`]);
+test("sentences of a model that no source supports are told apart", () => {
+  const answer = "🚢 Known [1]. Perhaps so.";
+  const told = prose(answer, answer, spanOf(answer, "Perhaps so."));
+  const { written } = parts(answer, told);
+  expect(written.filter((one) => one.kind === "text" && one.uncited).map((one) => shown([one]))).toEqual([
+    "Perhaps so.",
+  ]);
+  expect([hasUncited([told]), hasUncited([prose(answer, answer)])]).toEqual([true, false]);
 });
 
 test("a sentence that begins like a quotation keeps its sign; one of several lines loses theirs", () => {
   const answer = "> > 3. so it is:\n> - one\n>\n> - two [1]";
-  const span = { start: 2, end: Array.from(answer).length - 4, highlights: [spanOf(answer, "- two")] };
-  expect(parts(answer, null, span).quotes.map(shown)).toEqual(["> 3. so it is:\n- one\n\n=- two=[1]"]);
+  const text = answer.slice(2, -4);
+  const { quotes } = parts(answer, quote(answer, text, spanOf(answer, "- two")));
+  expect(quotes.map(shown)).toEqual(["> 3. so it is:\n- one\n\n=- two=[1]"]);
 });
 
 test("in plain text the quotation marks are no part of it", () => {
   const answer = `2,319 hours [2]\n\n“${FIRST}” [2]\n“${SECOND}” [1]`;
-  const spans = [spanOf(answer, FIRST), spanOf(answer, SECOND)];
-  const { lead, written, quotes } = parts(answer, spanOf(answer, "2,319 hours"), ...spans);
-  expect([shown(lead), written]).toEqual(["=2,319 hours=[2]", []]);
-  expect(quotes.map(shown)).toEqual([`${FIRST}[2]`, `${SECOND}[1]`]);
-});
-
-test("a lead in a sentence of other words is not a document's own", () => {
-  const answer = `He had **2,319 hours** [2]\n\n> ${FIRST} [2]`;
-  const { lead, written, exact } = parts(answer, spanOf(answer, "2,319 hours"), spanOf(answer, FIRST));
-  expect(shown(lead)).toBe("He had =2,319 hours=[2]");
-  expect(written).toEqual([]);
-  expect([...exact]).toEqual([1]);
-});
-
-test("places that are not in the answer are passed over, and no words are lost or pass for quoted", () => {
-  const { lead, quotes } = parts(ANSWER, { start: 3, end: 9000 }, { start: 90, end: 80 }, { start: -1, end: 4 });
-  expect([lead, quotes]).toEqual([[], []]);
-  const answer = `> ${FIRST} [2]\n\nSo a model says.`;
-  const { written } = parts(answer, null, spanOf(answer, FIRST));
-  expect(shown(written)).toContain("So a model says.");
+  const words = spanOf(answer, "2,319 hours");
+  const lead: Part = { kind: "lead", ...spanOf(answer, "2,319 hours [2]"), citations: [0], words };
+  const found = parts(answer, lead, quote(answer, FIRST), quote(answer, SECOND));
+  expect([shown(found.lead), found.written]).toEqual(["=2,319 hours=[2]", []]);
+  expect(found.quotes.map(shown)).toEqual([`${FIRST}[2]`, `${SECOND}[1]`]);
 });
 
 test("a quote is confirmed only where it is known to answer", () => {
@@ -128,26 +125,22 @@ test("a quote is confirmed only where it is known to answer", () => {
   expect(standingOf({ verified: false }, false)).toBe("unconfirmed");
 });
 
-test("a quote that holds no word is not shown, nor its footnote", () => {
-  const answer = `> [11] [2]\n\n> ${FIRST} [1]`;
-  const citations = citationsOf(answer.replace("[11]", "(11)")).filter(({ answer_start }) => answer_start > 3);
-  const quoted = [spanOf(answer, "[11]"), spanOf(answer, FIRST)];
-  const { quotes, exact } = partsOf(answer, citations, { lead: null, uncited: [], quoted });
+test("a quote that holds no word is not shown", () => {
+  const answer = `> (11) [2]\n\n> ${FIRST} [1]`;
+  const { quotes, exact } = parts(answer, quote(answer, "(11)"), quote(answer, FIRST));
   expect(quotes.map(shown)).toEqual([`${FIRST}[1]`]);
-  expect([...exact].sort()).toEqual([0, 1]);
+  expect(exact).toEqual([0, 1]);
 });
 
-test("a quotation that is nothing but its footnote is not shown, whether it is told of or not", () => {
-  const answer = `The documents say:\n\n>  [2]\n\n> ${FIRST} [1]`;
-  const { written, quotes, exact } = parts(answer, null, spanOf(answer, FIRST));
-  expect(shown(written)).toBe("The documents say:\n\n");
-  expect(quotes.map(shown)).toEqual([`${FIRST}[1]`]);
-  expect([...exact].sort()).toEqual([0, 1]);
-  expect(shown(parts(`> ${FIRST}\n>\n> [1]\n\nSo it is [2].`, null).written)).toContain("[1]");
+test("a quotation of a model that is nothing but its footnote is not shown", () => {
+  const answer = `The documents say:\n\n>  [2]\n\nSo it is [1].`;
+  expect(shown(parts(answer, prose(answer, answer)).written)).toBe("The documents say:\n\n\nSo it is [1].");
+  const kept = `> ${FIRST}\n>\n> [1]\n\nSo it is [2].`;
+  expect(shown(parts(kept, prose(kept, kept)).written)).toContain("[1]");
 });
 
 test("words are letters beside each other, and numbers with a unit", () => {
-  const quotes = (text: string) => parts(`> ${text} [1]`, null, spanOf(`> ${text} [1]`, text)).quotes.length;
+  const quotes = (text: string) => parts(`> ${text} [1]`, quote(`> ${text} [1]`, text)).quotes.length;
   for (const text of ["Go.", "5 kg", "12%", "€ 40", "水", "हिन्दी"]) expect([text, quotes(text)]).toEqual([text, 1]);
   for (const text of ["11", "(a)", "–", "1.", "*"]) expect([text, quotes(text)]).toEqual([text, 0]);
 });

@@ -1,8 +1,18 @@
 import { expect, test } from "vitest";
 import { Problem } from "../api/http";
-import type { Turn as KeptTurn } from "../api/types";
+import type { Turn as KeptTurn, Part } from "../api/types";
 import { EVERYTHING } from "./scope";
-import { applied, isUnsure, keptTurn, languageFound, mergedTurns, newTurn, searchedFor, type Turn } from "./turn";
+import {
+  applied,
+  isUnsure,
+  keptTurn,
+  languageFound,
+  mergedTurns,
+  newTurn,
+  partsIn,
+  searchedFor,
+  type Turn,
+} from "./turn";
 
 type Making = NonNullable<KeptTurn["making"]>;
 
@@ -37,8 +47,7 @@ const DONE = {
   model: "m",
   standalone_question: null,
   abstention: { stage: null },
-  uncited_spans: [],
-  quoted_spans: [],
+  parts: [],
   timings_ms: { total: 5 },
 };
 
@@ -73,20 +82,14 @@ test("what was searched for is told where it is not what was asked", () => {
   expect(searchedFor(newTurn("a", "Ships?", EVERYTHING))).toBeNull();
 });
 
-test("what is added to a refusal is its note, and an answer has none", () => {
-  const said = (text: string, done: object) =>
-    after([
-      ["delta", { text }],
-      ["done", { ...DONE, ...done }],
-    ]);
-  const refused = { answered: false, reason: "no_evidence" };
-  const note = "Die gefundenen Textstellen sind in einer anderen Sprache (English). Stellen Sie die Frage in dieser.";
-  expect(languageFound(said(`Nein.\n\n${note}`, refused))).toBe("English");
-  expect(languageFound(said("文書。\n\n見つかった箇所は別の言語（Deutsch）で書かれています。", refused))).toBe(
-    "Deutsch",
-  );
-  expect(languageFound(said("Nein.", refused))).toBeNull();
-  expect(languageFound(said("Ships.\n\nThey sail (north).", {}))).toBeNull();
+test("the language of the passages is told by the note that it is another", () => {
+  const said = (...parts: Part[]) => after([["done", { ...DONE, answered: false, reason: "no_evidence", parts }]]);
+  const refusal: Part = { kind: "refusal", start: 0, end: 5, citations: [], reason: "no_evidence" };
+  const note = { kind: "note" as const, start: 7, end: 90, citations: [] };
+  expect(languageFound(said(refusal, { ...note, code: "other_language", language: "English" }))).toBe("English");
+  expect(languageFound(said({ ...note, code: "nearest_passages", language: null }))).toBeNull();
+  expect(languageFound(said(refusal))).toBeNull();
+  expect(languageFound(newTurn("a", "Ships?", EVERYTHING))).toBeNull();
 });
 
 function kept(request_id: string): KeptTurn {
@@ -117,14 +120,23 @@ test("a kept turn keeps the footnotes that are whole, whether or not they tell h
   expect(keptTurn({ ...kept("req_1"), citations }).citations).toEqual([CITATION, ...likely]);
 });
 
-test("an answer has its lead and its quotes from the stream as from the server's keeping", () => {
-  const lead = { start: 2, end: 7 };
-  const quoted_spans = [{ start: 10, end: 30, highlights: [{ start: 12, end: 17 }] }];
-  const making = { ...DONE, lead, quoted_spans, sources: SOURCES, usage: {}, budget: {} } as unknown as Making;
-  for (const turn of [after([["done", { ...DONE, lead, quoted_spans }]]), keptTurn({ ...kept("req_1"), making })]) {
-    expect(turn.ending).toMatchObject({ lead, quoted: quoted_spans });
+test("an answer has its parts from the stream as from the server's keeping", () => {
+  const words = { start: 2, end: 7 };
+  const quoted = { quoted: { start: 12, end: 30 }, answers: 0.9, highlights: [words] };
+  const parts: Part[] = [
+    { kind: "lead", start: 0, end: 10, citations: [0], words },
+    { kind: "quote", start: 12, end: 34, citations: [1], ...quoted },
+  ];
+  const making = { ...DONE, parts, sources: SOURCES, usage: {}, budget: {} } as unknown as Making;
+  for (const turn of [after([["done", { ...DONE, parts }]]), keptTurn({ ...kept("req_1"), making })]) {
+    expect(partsIn(turn)).toEqual(parts);
   }
-  expect(after([["done", DONE]]).ending?.lead).toBeNull();
+});
+
+test("a text of which nothing more is known is one part, in code points", () => {
+  const whole = { kind: "prose", start: 0, end: 7, citations: [], uncited: [] };
+  expect(partsIn(keptTurn({ ...kept("req_1"), answer: "🚢 ships" }))).toEqual([whole]);
+  expect(partsIn(after([["delta", { text: "🚢 ships" }]]))).toEqual([whole]);
 });
 
 test("it is unsure where the server says so, when it has ended", () => {
@@ -138,11 +150,11 @@ test("it is unsure where the server says so, when it has ended", () => {
 test("a kept turn tells how its answer was made, an old one does not", () => {
   const usage = { prompt_tokens: 7 } as Making["usage"];
   const making = { ...DONE, sources: SOURCES, usage, budget: {} } as unknown as Making;
-  const turn = keptTurn({ ...kept("req_1"), making: { ...making, uncited_spans: [{ start: 0, end: 1 }] } });
+  const turn = keptTurn({ ...kept("req_1"), making });
   expect(turn.sources?.presented).toEqual(["chk_1", "chk_2"]);
   expect(turn.usage?.prompt_tokens).toBe(7);
-  expect(turn.ending).toMatchObject({ model: "m", finishReason: "stop", uncited: [{ start: 0, end: 1 }] });
-  expect(keptTurn(kept("req_1"))).toMatchObject({ sources: null, usage: null, ending: { uncited: [], timings: null } });
+  expect(turn.ending).toMatchObject({ model: "m", finishReason: "stop", parts: [] });
+  expect(keptTurn(kept("req_1"))).toMatchObject({ sources: null, usage: null, ending: { timings: null } });
 });
 
 test("what is kept and what is here are one thread", () => {

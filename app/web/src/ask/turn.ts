@@ -5,15 +5,15 @@ import type {
   Citation,
   Interrupted,
   Turn as KeptTurn,
-  QuotedSpan,
+  Part,
   SourcePassage,
   Sources,
   SourcesEvent,
   Usage,
 } from "../api/types";
+import { codePoints } from "../viewer/codePoints";
 import type { Scope } from "./scope";
 import { EVERYTHING } from "./scope";
-import type { Span } from "./segments";
 
 export type Stage = "retrieval" | "reader" | "model" | "verifier";
 
@@ -25,11 +25,8 @@ export interface Ending {
   finishReason: string | null;
   model: string | null;
   standalone: string | null;
-  uncited: Span[];
-  /** The words that give the answer; null where nothing points at them. */
-  lead: Span | null;
-  /** What documents say and no model wrote; it is at the answer's end, if it is not all of it. */
-  quoted: readonly QuotedSpan[];
+  /** What the text consists of. */
+  parts: readonly Part[];
   timings: Record<string, number | null> | null;
 }
 
@@ -88,12 +85,10 @@ export function searchedFor(turn: Turn): string | null {
   return standalone === turn.question ? null : standalone;
 }
 
-/** The language of the passages, by its own name, where a refusal adds that it is not the question's; else null. The
- * server says so in the question's language, `… (English) …`; beside the page's own words it is said in the page's. */
+/** The language of the passages, by its own name, where the server notes that it is not the question's; else null. */
 export function languageFound(turn: Turn): string | null {
-  const refused = turn.ending?.reason === "no_evidence" || turn.ending?.reason === "not_in_sources";
-  const note = refused ? turn.text.split("\n\n").slice(1).join("\n\n") : "";
-  return /[(（]([^()（）]{1,40})[)）]/u.exec(note)?.[1] ?? null;
+  for (const part of turn.ending?.parts ?? []) if (part.kind === "note" && part.language !== null) return part.language;
+  return null;
 }
 
 export function isRunning(turn: Turn): boolean {
@@ -135,9 +130,7 @@ interface Done {
   model: string;
   standalone_question: string | null;
   abstention: { stage: Stage | null };
-  uncited_spans: Span[];
-  lead?: Span | null;
-  quoted_spans: QuotedSpan[];
+  parts: Part[];
   timings_ms: Record<string, number | null>;
 }
 
@@ -155,9 +148,7 @@ function ended(turn: Turn, done: Done): Turn {
       finishReason: done.finish_reason,
       model: done.model,
       standalone: done.standalone_question,
-      uncited: done.uncited_spans,
-      lead: done.lead ?? null,
-      quoted: done.quoted_spans,
+      parts: done.parts,
       timings: done.timings_ms,
     },
   };
@@ -176,11 +167,9 @@ function problemIn(body: ProblemBody): Problem {
   return new Problem(status, type, title, detail, null, instance, null, { ...body });
 }
 
-type KeptMaking = NonNullable<KeptTurn["making"]>;
-
 /** A turn the server has kept, with how its answer was made unless it is an old one. */
 export function keptTurn(kept: KeptTurn): Turn {
-  const making: (KeptMaking & { lead?: Span | null }) | null = kept.making;
+  const { making } = kept;
   return {
     ...newTurn(kept.request_id, kept.question, EVERYTHING),
     requestId: kept.request_id,
@@ -196,12 +185,20 @@ export function keptTurn(kept: KeptTurn): Turn {
       finishReason: making?.finish_reason ?? null,
       model: making?.model ?? null,
       standalone: kept.standalone_question,
-      uncited: making?.uncited_spans ?? [],
-      lead: making?.lead ?? null,
-      quoted: making?.quoted_spans ?? [],
+      parts: making?.parts ?? [wholly(kept.answer)],
       timings: making?.timings_ms ?? null,
     },
   };
+}
+
+/** What the text of a turn consists of, also where it has not ended. */
+export function partsIn({ ending, text }: Turn): readonly Part[] {
+  return ending?.parts ?? [wholly(text)];
+}
+
+/** The one part of an answer of which nothing more is known. */
+function wholly(answer: string): Part {
+  return { kind: "prose", start: 0, end: codePoints(answer), citations: [], uncited: [] };
 }
 
 /** A question whose answer was lost with the server that wrote it. */

@@ -66,10 +66,13 @@ def test_prose_is_held_to_presented_sources() -> None:
 
 @given(answer=st.text(), numbers=st.lists(st.integers(1, 5), max_size=5))
 def test_a_document_made_without_a_model_satisfies_the_schema(answer: str, numbers: list[int]) -> None:
-    document = json.loads(json_answer(answer, tuple(numbers)))
+    text, places = json_answer(answer, numbers)
+    document = json.loads(text)
 
     jsonschema.validate(document, json.loads(ANSWER_SCHEMA))
     assert document == {"answer": answer, "sources": numbers}
+    assert [text[place.start_char : place.end_char] for place in places] == [str(number) for number in numbers]
+    assert text == json.dumps(document, ensure_ascii=False)
 
 
 def test_a_schema_that_is_no_unicode_text_is_refused_by_name() -> None:

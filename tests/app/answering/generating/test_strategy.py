@@ -1,17 +1,23 @@
 """app.answering.generating.strategy: what a language model reads, and what the end of its text says of the answer."""
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from app.answering.answers.parts import JsonPart, NoteCode, NotePart, Reason, RefusedPart, of_kind
 from app.answering.citing.citation import CONFIRMED
 from app.answering.fitting import Fitting
-from app.answering.generating.footnote_writer import FootnoteWriter
+from app.answering.formats.answer_formats import ANSWER_SCHEMA, Format
+from app.answering.generating.footnote_writer import FootnoteWriter, VerbatimWriter
 from app.answering.generating.generator import Generator
 from app.answering.generating.prompts import Prompts
 from app.answering.generating.strategy import Generating, Written, generated
 from app.answering.generating.wording import Wording
+from app.answering.languages.other_language import OtherLanguage
+from app.answering.languages.table import REFUSAL
 from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
 from app.answering.question import Limits, Question
@@ -23,13 +29,22 @@ from app.answering.states.sources import Grounding
 from app.answering.states.strategy import Sources
 from app.db.contents import ContentRepository
 from app.types import Principal, Role
-from generation.types import Completion, FinishReason, Timings
+from generation.types import Completion, FinishReason, SamplingParams, Timings
 from retrieval.memo import Memo
 from retrieval.types import Context, Scope, Span
 from tests.app.answering.absent import WordsAlone
 from tests.app.answering.groundings import begun, grounding_of, retrieved, ships
 from tests.app.answering.metered import meter_of
 from tests.app.answering.metering.test_meter import HeldEngine
+from tests.app.answering.part_texts import (
+    lead_in,
+    quoted_in,
+    quotes_in,
+    require_tiling,
+    text_of,
+    texts_of,
+    uncited_in,
+)
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.sources import source
 from tests.generation.fakes import LetterTokenizer
@@ -142,7 +157,7 @@ def test_a_generation_that_met_its_deadline_is_an_error_that_keeps_what_it_has()
 def test_where_nothing_was_selected_nothing_is_estimated() -> None:
     given = ended(FinishReason.STOP)
 
-    assert (given.answers, given.lead, given.quoted) == (None, None, ())
+    assert (given.answers, lead_in(given.parts), quotes_in(given.parts)) == (None, None, [])
 
 
 def test_a_strict_answer_of_which_nothing_was_verified_is_a_refusal_by_the_verifier() -> None:
@@ -154,20 +169,31 @@ def test_a_strict_answer_of_which_nothing_was_verified_is_a_refusal_by_the_verif
 
     assert (given.reason, given.text) == ("not_verified", "I don't know.")
     assert given.abstention.stage == "verifier"
-    assert (given.citations, given.uncited) == ((), ())
+    assert (given.citations, uncited_in(given.parts)) == ((), [])
 
 
-def written(text: str, score: float, *, quotes: bool = False) -> Finished:
+def written(
+    text: str,
+    score: float,
+    *,
+    quotes: bool = False,
+    strict: bool = False,
+    note: OtherLanguage | None = None,
+    completion: Completion | None = None,
+    **fields: Any,
+) -> Finished:
     """A generated answer from a source whose first sentence answers with this probability."""
+    question = replace(QUESTION, **fields)
     shown = source(TEXT)
     quote = Quote(shown, Span(0, 34), SENTENCE, score)
     selection = Selection((quote,), score, "answered", probabilities=((1, Span(0, 34), score),))
-    writer = FootnoteWriter((shown,))
+    writer = VerbatimWriter() if question.json_schema else FootnoteWriter((shown,), strict=strict, refusal=REFUSAL)
     writer.feed(text)
     writer.finish()
     if quotes:
-        writer.quote(quotation([quote], form="markdown", pages={}))
-    return generated(grounding_of(QUESTION, Context((shown,), (), 9)), writer, completion_of(text), selection, None)
+        writer.quote(quotation([quote], form=question.format, pages={}))
+    grounding = grounding_of(question, Context((shown,), (), 9), note=note)
+    return generated(grounding, writer, completion or completion_of(text), selection, None)
 
 
 @pytest.mark.parametrize(
@@ -197,5 +223,112 @@ def test_quotes_behind_a_generated_answer_verify_nothing_that_it_says() -> None:
     given = written("Ninety zeppelins were sold at auction. [1]", SURE, quotes=True)
 
     assert [one.verified for one in given.citations] == [False, True]
-    (quoted,) = given.quoted
-    assert given.text[quoted.start_char : quoted.end_char] == SENTENCE
+    assert quoted_in(given.text, given.parts) == [SENTENCE]
+
+
+CLAIM = "Ninety zeppelins were sold at auction."
+GREEK = OtherLanguage("It is Greek.", "Ελληνικά")
+QUOTED = f"{SENTENCE} [1]"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        (f"{SENTENCE} [1]", {}, [("prose", f"{SENTENCE}[1]")]),
+        (f"{CLAIM}\n\n> as they say", {}, [("prose", f"{CLAIM}\n\n> as they say")]),
+        (CLAIM, {"note": GREEK}, [("prose", CLAIM)]),
+        (CLAIM, {"quotes": True}, [("prose", CLAIM), ("quote", QUOTED)]),
+        (CLAIM, {"quotes": True, "format": "text"}, [("prose", CLAIM), ("quote", f"“{SENTENCE}” [1]")]),
+        (CLAIM, {"quotes": True, "strict": True}, [("quote", QUOTED)]),
+        (CLAIM, {"strict": True, "note": GREEK}, [("refusal", REFUSAL), ("note", GREEK.text)]),
+        (REFUSAL, {}, [("refusal", REFUSAL)]),
+        (REFUSAL, {"note": GREEK}, [("refusal", REFUSAL), ("note", GREEK.text)]),
+        (f"{REFUSAL} [1]", {"note": GREEK}, [("refusal", f"{REFUSAL}[1]"), ("note", GREEK.text)]),
+        (REFUSAL, {"note": GREEK, "sampling": SamplingParams(max_tokens=1, logprobs=0)}, [("refusal", REFUSAL)]),
+        ("", {}, []),
+    ],
+    ids=[
+        "cited",
+        "with a quotation of its own",
+        "without a note",
+        "with quotes behind it",
+        "with quotes in plain text",
+        "replaced by quotes",
+        "withheld",
+        "refused",
+        "refused with a note",
+        "refused with a marker",
+        "refused with probabilities",
+        "empty",
+    ],
+)
+def test_each_character_of_an_answer_is_in_a_part_that_says_what_it_is(
+    text: str, options: dict[str, Any], said: list[tuple[str, str]]
+) -> None:
+    given = written(text, SURE, **options)
+
+    require_tiling(given.text, given.parts, given.citations)
+    assert texts_of(given.text, given.parts) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "strict", "reason"), [(REFUSAL, False, Reason.NOT_IN_SOURCES), (CLAIM, True, Reason.NOT_VERIFIED)]
+)
+def test_a_refusal_is_a_part_with_its_reason_and_its_note_names_the_language(
+    text: str, strict: bool, reason: Reason
+) -> None:
+    given = written(text, SURE, strict=strict, note=GREEK)
+
+    assert given.reason is reason
+    assert [part.reason for part in of_kind(given.parts, RefusedPart)] == [reason]
+    assert [(part.code, part.language) for part in of_kind(given.parts, NotePart)] == [
+        (NoteCode.OTHER_LANGUAGE, GREEK.language)
+    ]
+
+
+def test_prose_knows_its_sentences_that_nothing_supports() -> None:
+    given = written(f"{SENTENCE} [1] {CLAIM}", SURE)
+
+    assert [text_of(given.text, span) for span in uncited_in(given.parts)] == [CLAIM]
+
+
+@pytest.mark.parametrize("text", ['{"answer": "Ninety", "sources": [1]}', f'{{"answer": "{REFUSAL}", "sources": []}}'])
+def test_json_is_one_part(text: str) -> None:
+    given = written(text, SURE, note=GREEK, format="json", json_schema=ANSWER_SCHEMA)
+
+    assert (given.text, given.parts) == (text, (JsonPart(start_char=0, end_char=len(text)),))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("Because", [("prose", "Because")]), (REFUSAL, [("prose", REFUSAL)]), ("", [])]
+)
+def test_what_is_left_of_an_answer_that_failed_is_a_part_and_has_no_note(
+    text: str, said: list[tuple[str, str]]
+) -> None:
+    given = written(text, SURE, note=GREEK, completion=completion_of(text, FinishReason.DEADLINE))
+
+    assert given.reason is Reason.ERROR
+    require_tiling(given.text, given.parts)
+    assert texts_of(given.text, given.parts) == said
+
+
+texts = st.lists(
+    st.sampled_from([SENTENCE, CLAIM, REFUSAL, "[1]", "[7]", " ", "\n", "\n\n", "> ", "- ", "**", "“", "”", "a.", "b"]),
+    max_size=8,
+).map("".join)
+
+
+@given(
+    text=texts,
+    form=st.sampled_from(["markdown", "text"]),
+    quotes=st.booleans(),
+    strict=st.booleans(),
+    note=st.sampled_from([None, GREEK]),
+)
+def test_whatever_a_model_writes_is_tiled(
+    text: str, form: Format, quotes: bool, strict: bool, note: OtherLanguage | None
+) -> None:
+    answer = written(text, SURE, quotes=quotes, strict=strict, note=note, format=form)
+
+    require_tiling(answer.text, answer.parts, answer.citations)
+    assert len(quotes_in(answer.parts)) == quotes

@@ -10,6 +10,7 @@ from markdown_it.token import Token
 
 from app.answering.formats.answer_formats import Format
 from app.answering.quoting.literal import literal
+from tests.app.answering.part_texts import highlighted_in, lead_in, text_of
 from tests.app.answering.quoting.test_rendering import written
 
 SECOND = "The plan costs 42 euros."
@@ -68,9 +69,10 @@ def test_words_that_lead_are_literal_too() -> None:
     found = written("The tag is <script> here.", words="<script>", lead=True)
 
     assert found.text.startswith("**\\<script>** [1]")
-    assert found.lead is not None
-    assert found.text[found.lead.start_char : found.lead.end_char] == "\\<script>"
-    assert [found.text[one.start_char : one.end_char] for one in found.quoted[0].highlights] == ["\\<script>"]
+    lead = lead_in(found.parts)
+    assert lead is not None
+    assert text_of(found.text, lead) == "\\<script>"
+    assert highlighted_in(found.text, found.parts)[0] == ["\\<script>"]
 
 
 def test_plain_text_and_json_hold_no_backslash() -> None:

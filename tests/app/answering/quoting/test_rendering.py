@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.answer import QuotedSpan
+from app.answering.answers.parts import JsonPart
 from app.answering.citing.citation import CONFIRMED, Layout
 from app.answering.formats.answer_formats import Format, answer_schema
+from app.answering.quoting.literal import literal
 from app.answering.quoting.rendering import MOST_LEAD_CHARS, Quotation, lead_words, quotation, unconfirmed
 from app.answering.states.reading import Quote
 from ingestion.types import Page
 from retrieval.compress import compress
 from retrieval.types import Source, Span
+from tests.app.answering.part_texts import highlighted_in, lead_in, quoted_in, quotes_in
 from tests.retrieval.fakes import chunk, hit
 
 MARKER = re.compile(r"\[(\d+)\]")
@@ -72,12 +74,12 @@ def test_a_title_leads_and_is_quoted_only_there(form: Format, text: str) -> None
 
 
 def quoted(found: Quotation) -> list[str]:
-    return [found.text[one.start_char : one.end_char] for one in found.quoted]
+    return quoted_in(found.text, found.parts)
 
 
 def marked(found: Quotation) -> list[list[str]]:
     """Of each quote the words that are highlighted."""
-    return [[found.text[span.start_char : span.end_char] for span in one.highlights] for one in found.quoted]
+    return highlighted_in(found.text, found.parts)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_each_quote_is_followed_by_its_marker(form: Format, text: str) -> None:
     assert [(one.index, text[one.answer_start : one.answer_end]) for one in found.citations] == [(1, "[1]"), (2, "[2]")]
     assert [one.cited_text for one in found.citations] == ["Rain fell.", "Snow\n fell."]
     assert quoted(found) == ["Rain fell.", "Snow fell."]
-    assert (found.lead, marked(found)) == (None, [[], []])
+    assert (lead_in(found.parts), marked(found)) == (None, [[], []])
 
 
 @pytest.mark.parametrize("score", [CONFIRMED, CONFIRMED - 0.01])
@@ -99,7 +101,7 @@ def test_a_quote_is_verified_where_it_almost_certainly_answers(score: float) -> 
     found = written("Rain fell.", score=score)
 
     assert [(one.support, one.answers, one.verified) for one in found.citations] == [(1.0, score, score >= CONFIRMED)]
-    assert [one.answers for one in found.quoted] == [score]
+    assert [one.answers for one in quotes_in(found.parts)] == [score]
 
 
 def test_quotes_that_may_not_answer_are_not_verified() -> None:
@@ -108,7 +110,7 @@ def test_quotes_that_may_not_answer_are_not_verified() -> None:
 
     assert [one.verified for one in found.citations] == [True, True]
     assert [one.verified for one in nearest.citations] == [False, False]
-    assert (nearest.text, nearest.quoted) == (found.text, found.quoted)
+    assert (nearest.text, nearest.parts) == (found.text, found.parts)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_the_words_that_answer_lead_and_are_marked_in_their_quote(form: Format, 
     found = written("It closed on 4 May.", "Snow fell.", form=form, words="4 May", lead=True)
 
     assert found.text == text
-    assert found.lead == lead
+    assert lead_in(found.parts) == lead
     assert marked(found) == [["4 May"], []]
     assert [(one.index, text[one.answer_start : one.answer_end]) for one in found.citations] == [
         (1, "[1]"),
@@ -135,7 +137,7 @@ def test_the_words_that_answer_lead_and_are_marked_in_their_quote(form: Format, 
 def test_words_are_marked_in_their_quote_where_they_do_not_lead() -> None:
     found = written("It closed on 4 May.", words="4 May")
 
-    assert (found.text, found.lead, marked(found)) == ("> It closed on 4 May. [1]", None, [["4 May"]])
+    assert (found.text, lead_in(found.parts), marked(found)) == ("> It closed on 4 May. [1]", None, [["4 May"]])
 
 
 def test_too_many_words_do_not_lead() -> None:
@@ -143,7 +145,7 @@ def test_too_many_words_do_not_lead() -> None:
 
     assert written(f"It is {few}.", words=few, lead=True).text.startswith(f"**{few}** [1]")
     found = written(f"It is {many}.", words=many, lead=True)
-    assert (found.lead, found.text, marked(found)) == (None, f"> It is {many}. [1]", [[many]])
+    assert (lead_in(found.parts), found.text, marked(found)) == (None, f"> It is {many}. [1]", [[many]])
 
 
 def test_a_lead_is_plain_and_in_one_line() -> None:
@@ -204,11 +206,11 @@ def test_words_that_a_quote_repeats_are_marked_where_they_were_found(form: Forma
     marks = []
     for match in re.finditer("1", text):
         found = quotation([highlighted(quote, match.start(), 1)], form=form, pages={})
-        (one,) = found.quoted
+        (one,) = quotes_in(found.parts)
         (mark,) = one.highlights
         marks.append(mark.start_char)
 
-    assert marks == [match.start() for match in re.finditer("1", found.text[: one.end_char])]
+    assert marks == [match.start() for match in re.finditer("1", found.text[: one.quoted.end_char])]
 
 
 def test_words_in_several_lines_are_marked_across_them() -> None:
@@ -228,7 +230,7 @@ def test_in_json_the_lead_is_the_answer() -> None:
     found = written("It closed on 4 May.", "Snow fell.", form="json", words="4 May", lead=True)
 
     assert json.loads(found.text) == {"answer": "4 May", "sources": [1, 2]}
-    assert (found.lead, found.quoted) == (None, ())
+    assert found.parts == (JsonPart(start_char=0, end_char=len(found.text)),)
 
 
 def test_a_citation_names_the_pages_of_its_quote_where_a_table_tells() -> None:
@@ -241,10 +243,6 @@ def test_a_citation_names_the_pages_of_its_quote_where_a_table_tells() -> None:
 
     assert (told.page_start, told.page_end) == (3, 3)
     assert (untold.page_start, untold.page_end) == (3, 4)
-
-
-def test_a_quoted_span_is_moved_with_its_highlights() -> None:
-    assert QuotedSpan(1, 9, 0.5, (Span(2, 4),)).moved(10) == QuotedSpan(11, 19, 0.5, (Span(12, 14),))
 
 
 sentences = st.lists(
@@ -267,22 +265,24 @@ def test_markers_number_the_quoted_sources_and_offsets_are_slices(
 
     found = quotation(quotes, form=form, pages={}, lead=quotes[0] if lead else None)
 
-    cited = [quotes[0], *quotes] if found.lead else quotes
+    led, shown = lead_in(found.parts), quotes_in(found.parts)
+    cited = [quotes[0], *quotes] if led else quotes
     assert [one.index for one in found.citations] == [quote.source.number for quote in cited]
     assert [int(number) for number in MARKER.findall(found.text)] == [one.index for one in found.citations]
     for citation, quote in zip(found.citations, cited, strict=True):
         assert found.text[citation.answer_start : citation.answer_end] == f"[{citation.index}]"
         assert citation.cited_text == _slice(quote.source, Span(citation.start_char, citation.end_char)) == quote.text
-    if found.lead is not None:
+    if led is not None:
         assert lead
-        assert found.text[found.lead.start_char : found.lead.end_char] == lead_words(quotes[0])
+        words = lead_words(quotes[0])
+        assert found.text[led.start_char : led.end_char] == (literal(words) if form == "markdown" else words)
     last = 0
-    for one in found.quoted:
-        assert last <= one.start_char <= one.end_char <= len(found.text)
-        last = one.end_char
+    for one in shown:
+        assert last <= one.quoted.start_char <= one.quoted.end_char <= len(found.text)
+        last = one.quoted.end_char
         for mark in one.highlights:
-            assert one.start_char <= mark.start_char < mark.end_char <= one.end_char
-    assert len(found.quoted) == len(quotes)
+            assert one.quoted.start_char <= mark.start_char < mark.end_char <= one.quoted.end_char
+    assert len(shown) == len(quotes)
 
 
 @settings(deadline=None)

@@ -6,10 +6,12 @@ from typing import Any, cast
 
 import pytest
 
+from app.answering.answers.parts import JsonPart, Reason
 from app.answering.citing.citation import CONFIRMED
 from app.answering.fitting import Fitting
 from app.answering.formats.answer_formats import ANSWER_SCHEMA
-from app.answering.languages.refusals import unsure
+from app.answering.languages.other_language import OtherLanguage
+from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL
 from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
@@ -26,6 +28,15 @@ from generation.errors import ContextLengthExceeded
 from retrieval.types import Context, Scope, Span
 from tests.app.answering.groundings import begun, grounding_of, retrieved, ships
 from tests.app.answering.metered import meter_of
+from tests.app.answering.part_texts import (
+    highlighted_in,
+    lead_in,
+    quoted_in,
+    quotes_in,
+    require_tiling,
+    text_of,
+    texts_of,
+)
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.sources import source
 from tests.generation.fakes import LetterTokenizer
@@ -78,7 +89,7 @@ def test_quotes_need_no_prompt_and_leave_all_room_to_the_sources(wanted: int | N
         : len(grounding.context.sources)
     ]
     assert selection.quotes[0].words == "forty ships"
-    assert [answer.text[one.start_char : one.end_char] for one in answer.quoted[0].highlights] == ["forty ships"]
+    assert highlighted_in(answer.text, answer.parts)[0] == ["forty ships"]
 
 
 def test_c9_a_question_longer_than_the_window_is_refused_where_quotes_answer_too() -> None:
@@ -106,7 +117,7 @@ def test_quotes_are_selected_where_there_are_sources_and_they_are_the_answer(
     sources, answer = begun(strategy.begin(grounding, meter))
 
     assert isinstance(answer, Finished)
-    assert (answer.answers is not None) == bool(answer.quoted) == selects
+    assert (answer.answers is not None) == bool(quotes_in(answer.parts)) == selects
     assert [call.purpose for call in meter.calls] == [Purpose.LOCATE, Purpose.EXTRACT] * selects
     assert sources == [Sources(grounding, final=True)] * selects
 
@@ -119,26 +130,27 @@ def test_an_answer_that_is_stopped_while_its_sources_are_read_is_a_cancelled_one
 
     sources, answer = begun(beginning)
 
-    assert (sources, answer) == ([], Finished(reason="cancelled", finish_reason="cancelled"))
+    assert (sources, answer) == ([], Finished(reason=Reason.CANCELLED, finish_reason="cancelled"))
 
 
-def quoted(score: float, outcome: Outcome, **fields: Any) -> Finished:
+def quoted(score: float, outcome: Outcome, *, note: OtherLanguage | None = None, **fields: Any) -> Finished:
     """The answer to a question that quotes answer: one sentence with its date highlighted."""
     shown = source(TEXT)
     quote = Quote(shown, Span(0, 34), SENTENCE, score, Span(28, 33))
     selection = Selection(() if outcome == "refused" else (quote,), score, outcome, decides=True, threshold=0.5)
-    return by_quotes(grounding_of(replace(ASKED, **fields), Context((shown,), (), 9)), selection)
+    return by_quotes(grounding_of(replace(ASKED, **fields), Context((shown,), (), 9), note=note), selection)
 
 
 def test_quotes_are_an_answer_that_words_lead() -> None:
     given = quoted(SURE, "answered")
 
     assert (given.reason, given.text) == (None, f"**4 May** [1]\n\n> {SENTENCE} [1]")
-    assert given.lead is not None
-    assert given.text[given.lead.start_char : given.lead.end_char] == "4 May"
-    (sentence,) = given.quoted
-    assert given.text[sentence.start_char : sentence.end_char] == SENTENCE
-    assert [given.text[one.start_char : one.end_char] for one in sentence.highlights] == ["4 May"]
+    lead = lead_in(given.parts)
+    assert lead is not None
+    assert text_of(given.text, lead) == "4 May"
+    (sentence,) = quotes_in(given.parts)
+    assert text_of(given.text, sentence.quoted) == SENTENCE
+    assert highlighted_in(given.text, given.parts) == [["4 May"]]
     assert (given.answers, sentence.answers) == (SURE, SURE)
     assert [one.verified for one in given.citations] == [True, True]
 
@@ -146,14 +158,14 @@ def test_quotes_are_an_answer_that_words_lead() -> None:
 def test_a_question_that_no_few_words_answer_has_no_lead() -> None:
     given = quoted(SURE, "answered", text="Why did the plant close?")
 
-    assert (given.text, given.lead) == (f"> {SENTENCE} [1]", None)
+    assert (given.text, lead_in(given.parts)) == (f"> {SENTENCE} [1]", None)
 
 
 def test_an_answer_that_is_less_than_almost_certain_is_not_verified() -> None:
     given = quoted(NEARLY_SURE, "answered")
 
     assert given.reason is None
-    expected = len(given.quoted) + (given.lead is not None)
+    expected = len(quotes_in(given.parts)) + (lead_in(given.parts) is not None)
     assert [(one.answers, one.verified) for one in given.citations] == [(NEARLY_SURE, False)] * expected
 
 
@@ -162,9 +174,9 @@ def test_the_nearest_passages_are_shown_below_a_sentence_and_are_not_verified() 
 
     assert given.reason == "unsure"
     assert given.text == f"{unsure('')}\n\n> {SENTENCE} [1]"
-    assert given.lead is None
+    assert lead_in(given.parts) is None
     assert [(one.answers, one.verified) for one in given.citations] == [(SURE, False)]
-    assert [given.text[one.start_char : one.end_char] for one in given.quoted] == [SENTENCE]
+    assert quoted_in(given.text, given.parts) == [SENTENCE]
     assert (given.abstention.stage, given.answers) == ("reader", SURE)
 
 
@@ -172,7 +184,8 @@ def test_a_refusal_quotes_nothing_and_says_how_likely_an_answer_was() -> None:
     given = quoted(0.125, "refused")
 
     assert (given.reason, given.text) == ("not_in_sources", REFUSAL)
-    assert (given.citations, given.quoted, given.lead, given.answers) == ((), (), None, 0.125)
+    assert (given.citations, quotes_in(given.parts), lead_in(given.parts)) == ((), [], None)
+    assert given.answers == 0.125
 
 
 @pytest.mark.parametrize(("score", "outcome"), [(SURE, "answered"), (SURE, "unsure"), (0.125, "refused")])
@@ -182,3 +195,65 @@ def test_in_json_every_outcome_is_a_document(score: float, outcome: Outcome) -> 
 
     said = {"answered": "4 May", "unsure": SENTENCE, "refused": REFUSAL}[outcome]
     assert document == {"answer": said, "sources": [] if outcome == "refused" else [1]}
+
+
+GREEK = OtherLanguage("It is Greek.", "Ελληνικά")
+UNSURE = unsure("")
+
+
+@pytest.mark.parametrize(
+    ("score", "outcome", "note", "said"),
+    [
+        (SURE, "answered", None, [("lead", "**4 May** [1]"), ("quote", f"{SENTENCE} [1]")]),
+        (SURE, "answered", GREEK, [("lead", "**4 May** [1]"), ("quote", f"{SENTENCE} [1]")]),
+        (SURE, "unsure", None, [("note", UNSURE), ("quote", f"{SENTENCE} [1]")]),
+        (SURE, "unsure", GREEK, [("note", GREEK.text), ("note", UNSURE), ("quote", f"{SENTENCE} [1]")]),
+        (0.125, "refused", None, [("refusal", REFUSAL)]),
+        (0.125, "refused", GREEK, [("refusal", REFUSAL), ("note", GREEK.text)]),
+    ],
+)
+def test_each_character_of_an_answer_is_in_a_part_that_says_what_it_is(
+    score: float, outcome: Outcome, note: OtherLanguage | None, said: list[tuple[str, str]]
+) -> None:
+    given = quoted(score, outcome, note=note)
+
+    require_tiling(given.text, given.parts, given.citations)
+    assert texts_of(given.text, given.parts) == said
+
+
+@pytest.mark.parametrize(
+    ("score", "outcome", "said"),
+    [
+        (SURE, "answered", [("lead", "4 May [1]"), ("quote", f"“{SENTENCE}” [1]")]),
+        (SURE, "unsure", [("note", UNSURE), ("quote", f"“{SENTENCE}” [1]")]),
+        (0.125, "refused", [("refusal", REFUSAL)]),
+    ],
+)
+def test_the_parts_of_plain_text_include_their_quotation_marks(
+    score: float, outcome: Outcome, said: list[tuple[str, str]]
+) -> None:
+    given = quoted(score, outcome, format="text")
+
+    require_tiling(given.text, given.parts, given.citations)
+    assert texts_of(given.text, given.parts) == said
+
+
+@pytest.mark.parametrize(("score", "outcome"), [(SURE, "answered"), (SURE, "unsure"), (0.125, "refused")])
+@pytest.mark.parametrize("note", [None, GREEK])
+def test_json_is_one_part(score: float, outcome: Outcome, note: OtherLanguage | None) -> None:
+    given = quoted(score, outcome, note=note, format="json", json_schema=ANSWER_SCHEMA)
+
+    require_tiling(given.text, given.parts, given.citations)
+    assert given.parts == (JsonPart(start_char=0, end_char=len(given.text)),)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [({}, [("refusal", no_evidence(""))]), ({"dry_run": True}, [])],
+    ids=["no evidence", "dry run"],
+)
+def test_an_answer_without_sources_is_its_refusal_alone(fields: dict[str, Any], said: list[tuple[str, str]]) -> None:
+    given = by_quotes(grounding_of(replace(ASKED, **fields)), None)
+
+    require_tiling(given.text, given.parts)
+    assert texts_of(given.text, given.parts) == said

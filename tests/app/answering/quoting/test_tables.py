@@ -12,6 +12,7 @@ from app.answering.quoting.tables import shown_table
 from app.answering.states.reading import Quote
 from retrieval.compress import compress
 from retrieval.types import Span
+from tests.app.answering.part_texts import highlighted_in, quotes_in
 from tests.retrieval.fakes import chunk, hit
 
 MARKDOWN = "Prices of May.\n\n| Part | Price |\n|---|---:|\n| Bolt | 3 EUR |\n| Nut | 4 EUR |\n\nAll are net."
@@ -42,7 +43,7 @@ def written(quote: Quote, form: Format = "markdown") -> Quotation:
 
 
 def marked(found: Quotation) -> list[str]:
-    return [found.text[span.start_char : span.end_char] for one in found.quoted for span in one.highlights]
+    return [words for quote in highlighted_in(found.text, found.parts) for words in quote]
 
 
 @pytest.mark.parametrize(
@@ -74,12 +75,12 @@ def marked(found: Quotation) -> list[str]:
 def test_rows_are_shown_as_a_table_and_cited_as_they_are(text: str, quoted: str, words: str, shown: list[str]) -> None:
     found = written(quote_of(text, quoted, words=words))
     (citation,) = found.citations
-    (span,) = found.quoted
+    (one,) = quotes_in(found.parts)
 
     assert found.text == "> " + "\n> ".join(shown) + "\n>\n> [1]"
-    assert found.text[span.start_char : span.end_char] == "\n> ".join(shown)
+    assert found.text[one.quoted.start_char : one.quoted.end_char] == "\n> ".join(shown)
     assert marked(found) == [words]
-    assert found.quoted[0].highlights[0].start_char == found.text.rindex(words, 0, span.end_char)
+    assert one.highlights[0].start_char == found.text.rindex(words, 0, one.quoted.end_char)
     assert citation.cited_text == quoted == text[citation.start_char - 10 : citation.end_char - 10]
     assert found.text[citation.answer_start : citation.answer_end] == "[1]"
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from app.answering.answers.parts import AnyPart, LeadPart, ProsePart, QuotePart, Reason, of_kind
 from app.answering.citing.citation import Citation
 from app.answering.metering.token_usage import TokenUsage
 from generation.types import FinishReason, TokenLogprob
@@ -50,11 +51,13 @@ class TextDelta:
     """The next piece of the answer's text; joined, the pieces are `Answer.text`.
 
     `logprobs` belong to the tokens generated since the last piece, where the client asked for them. They need not
-    cover `text`: footnotes are added, and text is held back, between generation and display.
+    cover `text`: footnotes are added, and text is held back, between generation and display. `part` is the number of
+    the part that a model is writing; None for text that comes whole, of which the answer tells the parts.
     """
 
     text: str
     logprobs: tuple[TokenLogprob, ...] = ()
+    part: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,33 +74,7 @@ class Budget:
         return self.context_window - self.reserved_output - self.prompt_tokens
 
 
-@dataclass(frozen=True, slots=True)
-class QuotedSpan:
-    """Characters `[start_char, end_char)` of the answer that are quoted word for word from a document.
-
-    Attributes:
-        start_char: The first character.
-        end_char: The end.
-        answers: The probability in [0, 1] that the quote answers the question; None in answers stored before it was
-            estimated.
-        highlights: The characters of the answer, inside the span, that answer.
-    """
-
-    start_char: int
-    end_char: int
-    answers: float | None = None
-    highlights: tuple[Span, ...] = ()
-
-    def moved(self, by: int) -> "QuotedSpan":
-        """The span `by` characters further on."""
-        marked = tuple(Span(one.start_char + by, one.end_char + by) for one in self.highlights)
-        return QuotedSpan(self.start_char + by, self.end_char + by, self.answers, marked)
-
-
 Stage = Literal["retrieval", "reader", "model", "verifier"]
-
-REFUSED = frozenset({"no_evidence", "not_in_sources", "not_verified"})
-"""The reasons (`Answer.reason`) of refusals; the others: "unsure", whose text quotes, dry runs and failures."""
 
 _ENDED = {FinishReason.STOP.value, FinishReason.LENGTH.value}
 
@@ -123,20 +100,18 @@ class Answer:
 
     `model` is the language model that wrote the text, else the model that chose the quotes, read for them or searched,
     "" where no model was called. `standalone_question` is the rewritten question, None where no rewriting was needed.
-    `logprobs` are of every generated token, where they were requested. `quoted` are the spans that Footnote
-    quoted from the sources without a model, likeliest first. `answers` is the probability in [0, 1] that the question
-    is answered, None where nothing estimated it. `lead` are the words at the beginning that answer it, without their
-    marker, where a few words do.
+    `logprobs` are of every generated token, where they were requested. `parts` are those of `text`, in order. `answers`
+    is the probability in [0, 1] that the question is answered, None where nothing estimated it.
     """
 
     id: str
     model: str
     answered: bool
-    reason: str | None
+    reason: Reason | None
     text: str
     finish_reason: str
     citations: tuple[Citation, ...]
-    uncited: tuple[Span, ...]
+    parts: tuple[AnyPart, ...]
     sources: SourceReport
     usage: TokenUsage
     budget: Budget
@@ -146,9 +121,22 @@ class Answer:
     conversation_id: str | None = None
     standalone_question: str | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
-    quoted: tuple[QuotedSpan, ...] = ()
     answers: float | None = None
-    lead: Span | None = None
+
+    @property
+    def quotes(self) -> tuple[QuotePart, ...]:
+        """What Footnote quotes from the sources, likeliest first."""
+        return tuple(of_kind(self.parts, QuotePart))
+
+    @property
+    def lead(self) -> Span | None:
+        """The words at the beginning that answer, without their marker, where a few words do."""
+        return next((part.words for part in of_kind(self.parts, LeadPart)), None)
+
+    @property
+    def uncited(self) -> tuple[Span, ...]:
+        """The sentences that no source supports."""
+        return tuple(span for part in of_kind(self.parts, ProsePart) for span in part.uncited)
 
     @property
     def whole(self) -> bool:

@@ -1,14 +1,12 @@
 """Reads the turns of conversations, and stores their answers with a record of how they were produced."""
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
-from pydantic import TypeAdapter
-
-from app.answering.answer import AbstentionReport, Answer, Budget, QuotedSpan, SourceReport
-from app.answering.metering.token_usage import Purpose, TokenUsage
+from app.answering.answers.answer import Answer
+from app.answering.answers.parts import ClarifyPart, QuotePart, of_kind
+from app.answering.conversations.answer_record import AnswerRecord
+from app.answering.languages.which_document import asks_which_document
 from app.answering.question import Message, Question
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.conversations import ConversationRepository
@@ -16,80 +14,10 @@ from app.db.values import require_text
 from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
 from app.types import KeptTurn, Turn
-from retrieval.types import Span
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRecord:
-    """The fields of an `Answer` other than its text and footnotes, with their values at its end.
-
-    Its bill is the one the client was sent; after a correction of prices the ledger's may differ.
-    """
-
-    model: str
-    reason: str | None
-    finish_reason: str
-    uncited: tuple[Span, ...]
-    abstention: AbstentionReport
-    sources: SourceReport
-    usage: TokenUsage
-    budget: Budget
-    timings_ms: Mapping[str, float | None]
-    quoted: tuple[QuotedSpan, ...] = ()  # answers stored before these fields existed have none
-    answers: float | None = None
-    lead: Span | None = None
-
-    @classmethod
-    def of(cls, answer: Answer) -> "AnswerRecord":
-        """The record of `answer`."""
-        return cls(**{field.name: getattr(answer, field.name) for field in fields(cls)})
-
-    @classmethod
-    def from_json(cls, kept: Mapping[str, object]) -> "AnswerRecord":
-        """The record from what `as_json` returned, unchanged; records of earlier versions are brought up to date."""
-        return _KEPT.validate_python(_with_calls(kept))
-
-    def as_json(self) -> dict[str, object]:
-        """The record in JSON types."""
-        made: dict[str, object] = _KEPT.dump_python(self, mode="json")
-        return made
-
-
-_KEPT = TypeAdapter(AnswerRecord)
-
-_HELPERS = {
-    "rewrite_tokens": Purpose.REWRITE,
-    "embedding_tokens": Purpose.EMBED_QUERY,
-    "rerank_tokens": Purpose.RERANK,
-    "summary_tokens": Purpose.SUMMARISE,
-    "locate_tokens": Purpose.LOCATE,
-    "extract_tokens": Purpose.EXTRACT,
-    "verify_tokens": Purpose.VERIFY,
-}
-"""The fields of usage in earlier records that counted a purpose's tokens, read and written together."""
-
-
-def _with_calls(kept: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record whose usage lists its calls. Earlier ones counted tokens by purpose, without the helpers' models."""
-    usage = kept["usage"]
-    if "calls" in usage:
-        return kept
-    calls = [
-        {"purpose": purpose, "model": "", "prompt_tokens": usage[field]}
-        for field, purpose in _HELPERS.items()
-        if usage.get(field)
-    ]
-    read, written = sum(usage["components"].values()), usage["completion_tokens"]
-    if read + written:
-        answering = {"prompt_tokens": read, "cached_tokens": usage["cached_tokens"], "completion_tokens": written}
-        calls.append({"purpose": Purpose.ANSWER, "model": kept["model"], **answering})
-    return {**kept, "model": kept["model"] if read + written else "", "usage": {**usage, "calls": calls}}
-
 
 QUOTED = "(quoted from the documents)"
 """What an answer of nothing but quotes is in a history."""
 
-_NOTHING_BUT_SIGNS = re.compile(r"[>\s“”]*+(?:\[\d+\])?+\s*+")
 _TURNS = 32  # the newest that are read; more never fit into a history
 
 
@@ -203,21 +131,23 @@ def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable
         budget -= count_tokens(question) + count_tokens(answer)
         if budget < 0:
             break
-        chosen = [Message("user", question), Message("assistant", answer), *chosen]
+        chosen = [Message("user", question), Message("assistant", answer, asks=_asks(turn)), *chosen]
     return tuple(chosen)
+
+
+def _asks(turn: KeptTurn) -> bool:
+    """Whether the answer of a turn is the question which document is meant."""
+    record = AnswerRecord.of_turn(turn)
+    return asks_which_document(turn.answer) if record is None else bool(of_kind(record.parts, ClarifyPart))
 
 
 def _unquoted(turn: KeptTurn) -> str:
     """The answer of a turn without the documents' sentences that it quotes, and without the signs around them."""
-    if turn.making is None:
+    record = AnswerRecord.of_turn(turn)
+    if record is None:
         return turn.answer
-    record = AnswerRecord.from_json(turn.making)
-    if not record.quoted:
+    if not of_kind(record.parts, QuotePart):
         generated = record.usage.answer_tokens > 0
         return turn.answer if generated or not turn.citations else QUOTED  # in JSON it is not known what is quoted
-    kept, at = "", 0
-    for quote in sorted(record.quoted, key=lambda one: one.start_char):
-        kept += turn.answer[at : quote.start_char]
-        at = quote.end_char
-    lines = (kept + turn.answer[at:]).split("\n")
-    return "\n".join(line for line in lines if not _NOTHING_BUT_SIGNS.fullmatch(line)) or QUOTED
+    own = (part for part in record.parts if not isinstance(part, QuotePart))
+    return "\n\n".join(turn.answer[part.start_char : part.end_char] for part in own) or QUOTED

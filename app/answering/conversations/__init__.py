@@ -1,0 +1,1 @@
+"""Conversations: their turns, and how each answer was produced."""
