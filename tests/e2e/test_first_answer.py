@@ -255,9 +255,6 @@ def test_tokens_are_counted_by_the_tokenizers_that_serve(generating, read):
 
 def test_a_greedy_answer_repeats_and_a_seed_repeats_a_sampled_one(generating, read):
     question = "Tell me about the plants of Northwind."
-    # The first time its prompt is read, then it is remembered; where weights are bfloat16 that rounds otherwise
-    # (docs/ANSWERS.md, "Asked again"). In float32 the engine's tests hold both equal.
-    ask(generating, question, max_output_tokens=24)
     greedy = [ask(generating, question, max_output_tokens=24)["answer"] for _ in range(2)]
     sampled = [
         ask(generating, question, max_output_tokens=24, temperature=0.9, top_p=0.9, seed=7)["answer"] for _ in range(2)

@@ -145,8 +145,8 @@ BUGS = (
     Bug(
         "a document's sentence as the model's own earlier words",
         "app/answering/conversations/conversations.py",
-        "turn.standalone or turn.question, _unquoted(turn)",
-        "turn.standalone or turn.question, turn.answer",
+        "_unquoted(turn, record), asks",
+        "turn.answer, asks",
         ("tests/app/answering/conversations/test_conversations.py",),
     ),
     Bug(

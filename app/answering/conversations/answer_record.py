@@ -156,8 +156,8 @@ def _own_part(kept: Mapping[str, Any], text: str, start: int, end: int, *, cites
 
 def _is_json(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
+        return text.startswith("{") and isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):  # no JSON, or nested without end
         return False
 
 

@@ -127,25 +127,24 @@ def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable
     """
     chosen: list[Message] = []
     for turn in reversed(turns):
-        question, answer = turn.standalone or turn.question, _unquoted(turn)
-        budget -= count_tokens(question) + count_tokens(answer)
+        asked, answered = turn.standalone or turn.question, _said(turn)
+        budget -= count_tokens(asked) + count_tokens(answered.content)
         if budget < 0:
             break
-        chosen = [Message("user", question), Message("assistant", answer, asks=_asks(turn)), *chosen]
+        chosen = [Message("user", asked), answered, *chosen]
     return tuple(chosen)
 
 
-def _asks(turn: KeptTurn) -> bool:
-    """Whether the answer of a turn is the question which document is meant."""
-    record = AnswerRecord.of_turn(turn)
-    return asks_which_document(turn.answer) if record is None else bool(of_kind(record.parts, ClarifyPart))
-
-
-def _unquoted(turn: KeptTurn) -> str:
-    """The answer of a turn without the documents' sentences that it quotes, and without the signs around them."""
+def _said(turn: KeptTurn) -> Message:
+    """The answer of a turn, as a model sees it, and whether it asks which document is meant."""
     record = AnswerRecord.of_turn(turn)
     if record is None:
-        return turn.answer
+        return Message("assistant", turn.answer, asks=asks_which_document(turn.answer))
+    return Message("assistant", _unquoted(turn, record), asks=bool(of_kind(record.parts, ClarifyPart)))
+
+
+def _unquoted(turn: KeptTurn, record: AnswerRecord) -> str:
+    """The answer of a turn without the documents' sentences that it quotes, and without the signs around them."""
     if not of_kind(record.parts, QuotePart):
         generated = record.usage.answer_tokens > 0
         return turn.answer if generated or not turn.citations else QUOTED  # in JSON it is not known what is quoted
