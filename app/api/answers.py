@@ -17,15 +17,9 @@ from app.answering.running.open_answer import OpenAnswer
 from app.api.dependencies import AnswerDeadline, CorpusDep, ModelsDep, PrincipalDep, RequestId, SettingsDep, scope_for
 from app.api.errors import failure_of
 from app.api.event_stream import EventStream, event_stream, sse, unless_disconnected, with_terminal_error
-from app.api.schemas.answers import (
-    AbstentionBody,
-    AnswerBody,
-    AskRequest,
-    CitationBody,
-)
+from app.api.schemas.answers import DONE_LEAVES_OUT, AnswerBody, AskRequest, CitationBody, DoneBody
 from app.api.schemas.bounds import Id
-from app.api.schemas.parts import QuotedSpanBody, SpanBody, part_body
-from app.api.schemas.shape import ResponseBody, problems
+from app.api.schemas.shape import Problem, ResponseBody, problems
 from app.api.schemas.sources_event import SourcesEventBody
 from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest
@@ -49,9 +43,16 @@ class Cancelled(ResponseBody):
     responses={
         200: {
             "description": "The answer; with `stream: true` server-sent events: `sources`, `delta` {text, part} …, "
-            "`citation` …, `usage`, `done` {finish_reason}, or `error` with a problem document.",
+            "`citation` …, `usage`, `done`, or `error` with a problem document.",
             "content": event_stream(
-                "sources", "delta", "citation", "usage", "done", "error", bodies={"sources": SourcesEventBody}
+                *("sources", "delta", "citation", "usage", "done", "error"),
+                bodies={
+                    "sources": SourcesEventBody,
+                    "citation": CitationBody,
+                    "usage": UsageBody,
+                    "done": DoneBody,
+                    "error": Problem,
+                },
             ),
         },
         **problems(404, 422, 429, 503, 504),
@@ -154,16 +155,7 @@ async def _events(answer: OpenAnswer) -> AsyncGenerator[bytes, None]:
 def _last(answer: Answer) -> bytes:
     if (failure := failure_of(answer)) is not None:
         raise failure
-    body = AnswerBody.of(answer).model_dump(include={"id", "model", "answered", "reason", "finish_reason"})
-    body["conversation_id"], body["standalone_question"] = answer.conversation_id, answer.standalone_question
-    body["abstention"] = AbstentionBody.of(answer.abstention).model_dump()
-    body["uncited_spans"] = [{"start": span.start_char, "end": span.end_char} for span in answer.uncited]
-    body["quoted_spans"] = [QuotedSpanBody.of_part(part).model_dump() for part in answer.quotes]
-    body["parts"] = [part_body(part).model_dump() for part in answer.parts]
-    body["answers"] = answer.answers
-    body["lead"] = None if answer.lead is None else SpanBody.of(answer.lead).model_dump()
-    body["timings_ms"] = dict(answer.timings_ms)
-    return sse("done", json.dumps(body))
+    return sse("done", AnswerBody.of(answer).model_dump_json(exclude=set(DONE_LEAVES_OUT)))
 
 
 def _error_event(body: dict[str, object]) -> bytes:

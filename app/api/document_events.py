@@ -2,13 +2,14 @@
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
-from fastapi.sse import EventSourceResponse, ServerSentEvent
+from fastapi import APIRouter, Depends, Response
 
+from app.access.authenticator import Authenticator, Caller
 from app.api.dependencies import AccessDep, CallerDep, CorpusDep, LimitsDep, PrincipalDep, document_in_path
+from app.api.event_stream import EventStream, event_stream, sse
 from app.api.schemas.documents import DocumentBody
 from app.api.schemas.shape import problems
 from app.documents.watch import Followed
@@ -42,32 +43,46 @@ async def followed_in_path(
 
 @router.get(
     "/v1/documents/{document_id}/events",
-    response_class=EventSourceResponse,
+    response_class=Response,
     summary="Stream ingestion progress",
-    responses=problems(404, 429),
+    responses={
+        200: {
+            "description": "Events: `progress` with the document …, then `done` {status} or `error` {detail}.",
+            "content": event_stream("progress", "done", "error", bodies={"progress": DocumentBody}),
+        },
+        **problems(404, 429),
+    },
     dependencies=[Depends(stream_place)],
 )
 async def document_events(
     followed: Annotated[Followed, Depends(followed_in_path)], access: AccessDep, caller: CallerDep
-) -> AsyncIterator[ServerSentEvent]:
+) -> EventStream:
     """Server-sent events: `progress` with the document when it changes, then `done`; `error` when the key ends."""
+    return EventStream(_events(followed, access.authenticator, caller))
+
+
+async def _events(followed: Followed, authenticator: Authenticator, caller: Caller) -> AsyncGenerator[bytes, None]:
     shown, last = None, None
     while (document := followed.document) is not None:
         if document is not shown:
             shown, body = document, DocumentBody.of(document).model_dump_json()
             if body != last:
-                yield ServerSentEvent(event="progress", raw_data=body)
+                yield sse("progress", body)
                 last = body
         if document.status in _FINAL:
-            yield ServerSentEvent(event="done", raw_data=json.dumps({"status": document.status}))
+            yield _done(document.status)
             return
         await followed.changed(seconds=_RECHECK_SECONDS)
         try:
-            await access.authenticator.recheck(caller)
+            await authenticator.recheck(caller)
         except Unauthenticated as error:
-            yield ServerSentEvent(event="error", raw_data=json.dumps({"detail": str(error)}))
+            yield sse("error", json.dumps({"detail": str(error)}))
             return
-    yield ServerSentEvent(event="done", raw_data=json.dumps({"status": DocumentStatus.DELETING}))
+    yield _done(DocumentStatus.DELETING)
+
+
+def _done(status: DocumentStatus) -> bytes:
+    return sse("done", json.dumps({"status": status}))
 
 
 async def wait_for_ingestion(corpus: Corpus, document: Document, *, seconds: float) -> Document:

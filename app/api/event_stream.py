@@ -19,6 +19,12 @@ Result = TypeVar("Result")
 
 HEARTBEAT_SECONDS = 10.0
 
+_UNUSED = {
+    "id": {"type": "string", "description": "No event has one: a stream cannot be resumed."},
+    "retry": {"type": "integer", "minimum": 0, "description": "No event has one."},
+}
+"""The fields of server-sent events that no stream sends."""
+
 
 class ClientGone(Exception):
     """The client disconnected before the response began."""
@@ -38,7 +44,7 @@ class EventStream(StreamingResponse):
         self,
         events: AsyncGenerator[bytes, None],
         *,
-        on_close: Callable[[], None],
+        on_close: Callable[[], None] = lambda: None,
         heartbeat: float = HEARTBEAT_SECONDS,
     ) -> None:
         """Send `events`; `on_close` is called at the end, also when the client left before the first event."""
@@ -63,10 +69,11 @@ def event_stream(*names: str, bodies: Mapping[str, type[BaseModel]] | None = Non
     `bodies` are the JSON in `data` of events that have a schema. `app.api.openapi` adds the schemas to the document.
     """
     data = {"type": "string", "description": "JSON, or `[DONE]` at the end of a stream in OpenAI's protocol."}
-    properties: dict[str, Any] = {"data": data}
+    properties: dict[str, Any] = {"data": data, **_UNUSED}
     if names:
         properties["event"] = {"type": "string", "enum": list(names), "description": "The kind of event."}
-    item: dict[str, Any] = {"type": "object", "required": sorted(properties), "properties": properties}
+    required = sorted(properties.keys() - _UNUSED.keys())
+    item: dict[str, Any] = {"type": "object", "required": required, "properties": properties}
     if bodies:
         item["allOf"] = [_with_body(name, body) for name, body in bodies.items()]
     return {"text/event-stream": {"itemSchema": item}}

@@ -11,6 +11,7 @@ from app.access.cookie import COOKIE, CSRF_HEADER, SAFE_METHODS
 from app.access.routes import is_public
 from app.api.contents import ContentBody
 from app.api.gate.idempotency import PARAMETER
+from app.api.schemas.answers import DoneBody
 from app.api.schemas.shape import PROBLEMS, SCHEMA_REFERENCE, Problem
 from app.api.schemas.sources_event import SourcesEventBody
 
@@ -39,7 +40,7 @@ _SCHEMES = {
     },
 }
 
-_BODIES = (SourcesEventBody, ContentBody)
+_BODIES = (SourcesEventBody, DoneBody, ContentBody)
 """The bodies of server-sent events and of responses in several forms, which FastAPI does not find."""
 
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
@@ -89,7 +90,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schemas["Problem"] = Problem.model_json_schema()
         for body in _BODIES:
             described = body.model_json_schema(ref_template=SCHEMA_REFERENCE)
-            schemas.update({**described.pop("$defs"), body.__name__: described})
+            schemas.update({**described.pop("$defs", {}), body.__name__: described})
         _make_exact(document)
         for path, operations in document["paths"].items():
             for method, operation in operations.items():

@@ -1,32 +1,41 @@
 """The parts of an answer's text, each of which says what it is; all offsets count characters of the answer.
 
 Every character of an answer is in one part, but for white space between parts and the signs of a Markdown quotation.
-A part includes its markers. So nobody has to find in the text what its author knew.
+A part includes its markers. A reader of an answer therefore searches its text for nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, Self, TypeAlias, TypeVar
 
 from retrieval.types import Span
 
 
 class Reason(StrEnum):
-    """Why a question was not answered."""
+    """Why a question was not answered.
 
-    NO_EVIDENCE = "no_evidence"
-    NOT_IN_SOURCES = "not_in_sources"
-    NOT_VERIFIED = "not_verified"
-    UNSURE = "unsure"
-    DRY_RUN = "dry_run"
-    CANCELLED = "cancelled"
-    ERROR = "error"
+    Attributes:
+        meaning: The reason in words, for the API's description.
+        refuses: Whether the answer is a refusal. One that is unsure quotes; the others were not tried or not finished.
+    """
 
-    @property
-    def refuses(self) -> bool:
-        """Whether the answer is a refusal. One that is unsure quotes; the others were not tried or not finished."""
-        return self in {Reason.NO_EVIDENCE, Reason.NOT_IN_SOURCES, Reason.NOT_VERIFIED}
+    meaning: str
+    refuses: bool
+
+    NO_EVIDENCE = "no_evidence", "no passage is about the question, nothing was generated", True
+    NOT_IN_SOURCES = "not_in_sources", "no answer was found in the sources", True
+    NOT_VERIFIED = "not_verified", "strict mode, and no sentence could be verified", True
+    UNSURE = "unsure", "the answer quotes the nearest passages, which may not answer the question"
+    DRY_RUN = "dry_run", "the request asked for no answer"
+    CANCELLED = "cancelled", "before anything was written"
+    ERROR = "error", "the answer was not finished"
+
+    def __new__(cls, value: str, meaning: str = "", refuses: bool = False) -> Self:
+        """A member whose value is `value`."""
+        member = str.__new__(cls, value)
+        member._value_, member.meaning, member.refuses = value, meaning, refuses
+        return member
 
 
 class NoteCode(StrEnum):

@@ -1,6 +1,6 @@
 """Answers with a language model: it reads the sources in a prompt, and footnotes are put behind what it writes."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 
 from app.answering.abstention import without_generation
@@ -87,24 +87,26 @@ class Generating:
             ended = ended.in_form(question)
         if ended is not None:
             return replace(ended, prompt=prompt, model=self._generator.model)
-        pages = grounding.pages()
-        return self.written(grounding, pages, selection, prompt, meter)
+        return self.accepted(Prompted(grounding, grounding.pages(), selection, prompt), meter)
 
-    def written(
-        self, grounding: Grounding, pages: Pages, selection: Selection | None, prompt: Prompt, meter: Meter
-    ) -> "Written":
+    def accepted(self, prompted: "Prompted", meter: Meter) -> "Written":
         """The answer to a prompt, accepted by the engine; raises as `Generator.begin`."""
-        question, output = grounding.question, grounding.budget.output
-        generation = self._generator.begin(question, prompt, grounding.context, output=output, meter=meter)
-        return Written(self, grounding, pages, selection, prompt, meter, generation)
+        grounding = prompted.grounding
+        generation = self._generator.begin(
+            grounding.question, prompted.prompt, grounding.context, output=grounding.budget.output, meter=meter
+        )
+        events = self._events(prompted, generation, meter)
+        return Written(prompted, events, lambda question, meter: self.accepted(prompted.for_question(question), meter))
 
-    async def events(self, written: "Written") -> AsyncGenerator[TextDelta | Finished, None]:
+    async def _events(
+        self, prompted: "Prompted", generation: Generation, meter: Meter
+    ) -> AsyncGenerator[TextDelta | Finished, None]:
         """The events of an answer that the engine generates, as `Writing.events`."""
-        grounding = written.grounding
-        writer = begin(grounding, written.pages, written.meter, verification=self._verification, memo=self._memo)
+        grounding, selection = prompted.grounding, prompted.selection
+        writer = begin(grounding, prompted.pages, meter, verification=self._verification, memo=self._memo)
         unreported: tuple[TokenLogprob, ...] = ()
         completion: Completion | None = None
-        async for event in written.generation.stream:
+        async for event in generation.stream:
             if isinstance(event, Delta):
                 unreported += event.logprobs
                 if shown := await writer.write(event.text):
@@ -117,11 +119,9 @@ class Generating:
             yield TextDelta("", unreported)
         assert completion is not None, "a stream ends with its completion"
         if self._quote_unverified:
-            _quote(written, writer.footnotes, completion)
-        finished = generated(
-            grounding, writer.footnotes, completion, written.selection, written.generation.refused_from
-        )
-        yield replace(finished, prompt=written.prompt, model=self._generator.model)
+            _quote(prompted, writer.footnotes, completion)
+        finished = generated(grounding, writer.footnotes, completion, selection, generation.refused_from)
+        yield replace(finished, prompt=prompted.prompt, model=self._generator.model)
 
     def _opened(self, grounding: Grounding, meter: Meter) -> OpenSelection | None:
         """Selects quotes in the sources; None where some sources are summaries, whose words are in no document."""
@@ -134,25 +134,39 @@ class Generating:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """An answer that a language model writes: implements `Writing`."""
+class Prompted:
+    """Sources in a prompt, with what was selected in them before."""
 
-    generating: Generating
     grounding: Grounding
     pages: Pages
     selection: Selection | None
     prompt: Prompt
-    meter: Meter
-    generation: Generation
+
+    def for_question(self, question: Question) -> "Prompted":
+        """The same sources and prompt, for another choice of the same question."""
+        return replace(self, grounding=replace(self.grounding, question=question))
+
+
+class Written:
+    """An answer that a language model writes: implements `Writing`."""
+
+    def __init__(
+        self,
+        prompted: Prompted,
+        events: AsyncGenerator[TextDelta | Finished, None],
+        again: Callable[[Question, Meter], "Written"],
+    ) -> None:
+        self.prompted = prompted
+        self._events = events
+        self._again = again
 
     def events(self) -> AsyncGenerator[TextDelta | Finished, None]:
         """As `Writing.events`."""
-        return self.generating.events(self)
+        return self._events
 
     def again(self, question: Question, meter: Meter) -> "Written":
         """As `Writing.again`."""
-        grounding = replace(self.grounding, question=question)
-        return self.generating.written(grounding, self.pages, self.selection, self.prompt, meter)
+        return self._again(question, meter)
 
 
 def generated(
@@ -194,16 +208,16 @@ def generated(
     )
 
 
-def _quote(written: Written, footnotes: FootnoteWriter, completion: Completion) -> None:
+def _quote(prompted: Prompted, footnotes: FootnoteWriter, completion: Completion) -> None:
     """Put quotes behind an answer of which nothing is verified, or in the place of one that was withheld.
 
     They were selected before generation (docs/adr/0067).
     """
-    grounding, selection = written.grounding, written.selection
+    grounding, selection = prompted.grounding, prompted.selection
     if selection is None or not selection.quotes:
         return
     if is_unconfirmed(grounding.question, grounding.context, footnotes, completion):
-        footnotes.quote(quotation(selection.quotes, form=grounding.question.format, pages=written.pages))
+        footnotes.quote(quotation(selection.quotes, form=grounding.question.format, pages=prompted.pages))
 
 
 def _parts(

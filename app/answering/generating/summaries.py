@@ -50,20 +50,10 @@ class Summariser:
         order: Order,
         meter: Meter,
     ) -> Fitted:
-        """The context of `hits` in `budget` tokens, with summaries. Blocks until the last summary has ended.
+        """As `Overflow.fitted`, with summaries about the question; blocks until the last of them has ended.
 
-        Where everything fits, or no summary is usable, it is the result of `fit` for the whole budget.
-
-        Args:
-            question: The question that the summaries are about.
-            hits: Best first.
-            budget: Most tokens of all headers and bodies together.
-            fit: Compresses the hits to a number of tokens.
-            order: How the sources are arranged.
-            meter: Meters the summaries; closing it stops them.
-
-        Raises:
-            StoreUnavailable: The ledger cannot be reached; the running summaries are stopped.
+        Where everything fits, or no summary is usable, the context is the result of `fit` for the whole budget. An
+        error stops the summaries that run.
         """
         whole = fit(budget)
         share = min(budget // _SHARE, whole.retrieved_tokens - whole.tokens)

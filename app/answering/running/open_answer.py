@@ -29,8 +29,8 @@ Steps: TypeAlias = Generator[Sources, None, Begun]
 class OpenAnswer:
     """One answer, from its question to its last event. Used on the event loop alone.
 
-    Whoever opens it closes it, unless one of its methods raises or its events are read to their end. An answer that is
-    left keeps nothing running: the thread ends with the batch that it reads.
+    The caller of `Answerer.open` closes it, unless one of its methods raises or its events are read to their end. An
+    answer that is left keeps nothing running: the thread ends with the batch that it reads.
 
     Example:
         >>> answer = answerer.open(question)

@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class Stepping(Generic[Early, Result]):
-    """Takes all steps, without a pause, whoever waits. Used on the event loop alone.
+    """Takes all steps without a pause, also when no caller waits any more. Used on the event loop alone.
 
     The slot of the request is held until the last step, also if the caller has left by then.
 

@@ -1,10 +1,11 @@
 """Bodies of `POST /v1/ask`."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport
+from app.answering.answers.parts import Reason
 from app.answering.citing.citation import Citation
 from app.answering.formats.answer_formats import Format
 from app.api.schemas.bounds import LARGEST_INTEGER, MOST_QUESTION, Described, Id
@@ -242,10 +243,9 @@ class AnswerBody(ResponseBody):
     )
     answered: bool = Field(description="False when the documents do not contain an answer.")
     reason: str | None = Field(
-        description="Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), "
-        "`not_in_sources` (no answer was found in the sources), `unsure` (the answer quotes the nearest passages, "
-        "which may not answer the question), `not_verified` (strict mode, and no sentence "
-        "could be verified), `dry_run`, `cancelled` (before anything was written) or `error`."
+        description="Why `answered` is false; null when it is true. "
+        + "; ".join(f"`{reason}`: {reason.meaning}" for reason in Reason)
+        + "."
     )
     conversation_id: str | None = Field(description="The conversation that the question belongs to.", examples=[None])
     standalone_question: str | None = Field(
@@ -293,3 +293,17 @@ class AnswerBody(ResponseBody):
             budget=BudgetBody.of(answer.budget),
             timings_ms=dict(answer.timings_ms),
         )
+
+
+DONE_LEAVES_OUT = frozenset({"object", "answer", "citations", "sources", "usage", "budget"})
+"""Fields of an answer that its event `done` has not: most were in the events before it."""
+
+_DONE: dict[str, Any] = {
+    name: (field.annotation, field) for name, field in AnswerBody.model_fields.items() if name not in DONE_LEAVES_OUT
+}
+DoneBody = create_model(
+    "DoneBody",
+    __base__=ResponseBody,
+    __doc__="The event `done`: how an answer ended, and what its text consists of.",
+    **_DONE,
+)

@@ -1,21 +1,41 @@
 """Groundings for tests, and what strategies begin from them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
 
 from app.answering.answers.answer import AbstentionReport
+from app.answering.citing.citation import CONFIRMED
+from app.answering.fitting import Fitting
 from app.answering.languages.other_language import OtherLanguage
-from app.answering.question import Question
+from app.answering.metering.meter import Meter
+from app.answering.question import Limits, Question
+from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.states.finished import Finished
 from app.answering.states.sources import NO_SOURCES, Grounding, Retrieved, TokenBudget
-from app.answering.states.strategy import Beginning, Sources, Writing
+from app.answering.states.strategy import Beginning, Sources, Strategy, Writing
+from app.db.contents import ContentRepository
+from app.types import Principal, Role
 from retrieval.compress import edges_first
-from retrieval.types import Context, Hit
+from retrieval.types import Context, Hit, Scope
 from tests.app.answering.metered import meter_of
+from tests.app.answering.pointing_reader import PointingReader
 from tests.retrieval.fakes import HashingEmbedder, chunk, hit
 
 BUDGET = TokenBudget(window=64, output=8, sources=56, overview=56, count=len, order=edges_first)
 UNSCORED = AbstentionReport()
+LIMITS = Limits(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8)
+QUESTION = Question(
+    request_id="req_1",
+    endpoint="ask",
+    principal=Principal("t1", "u1", "k1", Role.MEMBER),
+    text="How many ships came in May?",
+    scope=Scope(tenant_id="t1"),
+)
+TEXT = "The plant in Oslo closed on 4 May. Nobody was hurt."
+SENTENCE = TEXT[:34]
+SURE, NEARLY_SURE = (1 + CONFIRMED) / 2, CONFIRMED / 2
 
 
 def retrieved(question: Question, found: Sequence[Hit], *, evidence: AbstentionReport = UNSCORED) -> Retrieved:
@@ -34,6 +54,18 @@ def grounding_of(
     """The grounding of an answer from the sources of `context`."""
     found = retrieved(question, [source.hit for source in context.sources], evidence=evidence)
     return Grounding(question=question, retrieved=found, budget=BUDGET, context=context, note=note)
+
+
+def ship_quoter() -> Quoter:
+    """Selects what says "forty ships"."""
+    return Quoter(embedder=HashingEmbedder(), reader=PointingReader("forty ships"))
+
+
+def fitted(strategy: Strategy, question: Question, count: int, meter: Meter) -> Grounding:
+    """The documents about ships that fit, without pages."""
+    fitting = Fitting(cast(ContentRepository, None))
+    found = fitting.fit(question, retrieved(question, ships(count, 2)), strategy.budget(question), meter)
+    return replace(found, pages=dict)
 
 
 def begun(beginning: Beginning) -> tuple[list[Sources], Finished | Writing]:

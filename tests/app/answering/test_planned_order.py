@@ -115,7 +115,7 @@ async def ask(answerer: Answerer, *names: str, tenant: str = "acme", number: int
     opened = answerer.open(question)
     begun = await opened.ready()
     assert isinstance(begun.answer, Written)
-    return Read(opened.context, begun.answer.prompt), await opened.whole()
+    return Read(opened.context, begun.answer.prompted.prompt), await opened.whole()
 
 
 def read(prepared: Read) -> list[str]:

@@ -9,7 +9,8 @@ from app.answering.conversations.answer_record import AnswerRecord
 from app.api.conversation_markdown import accepts_markdown, conversation_markdown
 from app.types import Conversation, KeptTurn
 from tests.app.answering.conversations.test_answer_record import earlier, record_of, turn_of
-from tests.app.answering.quoting.test_strategy import SENTENCE, SURE, quoted
+from tests.app.answering.groundings import SENTENCE, SURE
+from tests.app.answering.quoting.test_strategy import quoted
 
 CONVERSATION = Conversation(
     id="conv_1",

@@ -162,7 +162,7 @@ export interface components {
       answered: boolean;
       /**
        * Reason
-       * @description Why `answered` is false: `no_evidence` (no passage is about the question, nothing was generated), `not_in_sources` (no answer was found in the sources), `unsure` (the answer quotes the nearest passages, which may not answer the question), `not_verified` (strict mode, and no sentence could be verified), `dry_run`, `cancelled` (before anything was written) or `error`.
+       * @description Why `answered` is false; null when it is true. `no_evidence`: no passage is about the question, nothing was generated; `not_in_sources`: no answer was found in the sources; `not_verified`: strict mode, and no sentence could be verified; `unsure`: the answer quotes the nearest passages, which may not answer the question; `dry_run`: the request asked for no answer; `cancelled`: before anything was written; `error`: the answer was not finished.
        */
       reason: string | null;
       /**
@@ -6903,6 +6903,10 @@ export interface components {
     /**
      * Reason
      * @description Why a question was not answered.
+     *
+     *     Attributes:
+     *         meaning: The reason in words, for the API's description.
+     *         refuses: Whether the answer is a refusal. One that is unsure quotes; the others were not tried or not finished.
      * @enum {string}
      */
     Reason: "no_evidence" | "not_in_sources" | "not_verified" | "unsure" | "dry_run" | "cancelled" | "error";
@@ -9661,6 +9665,96 @@ export interface components {
        * @description What `presented` names, in the same order.
        */
       passages: components["schemas"]["SourcePassageBody"][];
+    };
+    /**
+     * DoneBody
+     * @description The event `done`: how an answer ended, and what its text consists of.
+     */
+    DoneBody: {
+      /**
+       * Id
+       * @description The request's id, by which the usage ledger names it.
+       * @example req_01k9
+       */
+      id: string;
+      /**
+       * Model
+       * @description The language model that wrote the answer; where quotes answer, the model that read the passages. Empty when no model was called; `usage.calls` names them all.
+       * @example evidence-minilm-l6
+       */
+      model: string;
+      /**
+       * Answered
+       * @description False when the documents do not contain an answer.
+       */
+      answered: boolean;
+      /**
+       * Reason
+       * @description Why `answered` is false; null when it is true. `no_evidence`: no passage is about the question, nothing was generated; `not_in_sources`: no answer was found in the sources; `not_verified`: strict mode, and no sentence could be verified; `unsure`: the answer quotes the nearest passages, which may not answer the question; `dry_run`: the request asked for no answer; `cancelled`: before anything was written; `error`: the answer was not finished.
+       */
+      reason: string | null;
+      /**
+       * Conversation Id
+       * @description The conversation that the question belongs to.
+       * @example null
+       */
+      conversation_id: string | null;
+      /**
+       * Standalone Question
+       * @description The follow-up question rewritten to be understood without the conversation; null when the question was used unchanged.
+       * @example null
+       */
+      standalone_question: string | null;
+      /**
+       * Finish Reason
+       * @description stop, length, cancelled or error.
+       * @example stop
+       */
+      finish_reason: string;
+      /**
+       * Uncited Spans
+       * @description Sentences of the answer that no source supports.
+       */
+      uncited_spans: components["schemas"]["SpanBody"][];
+      /**
+       * Quoted Spans
+       * @description Text quoted word for word from the documents, not generated, likeliest first: the default answer, or quotations after an answer of which nothing could be verified.
+       */
+      quoted_spans: components["schemas"]["QuotedSpanBody"][];
+      /**
+       * Parts
+       * @description The parts of the text in order, each of which says what it is; between them are only white space and the signs of Markdown quotations.
+       */
+      parts: (
+        | components["schemas"]["LeadPartBody"]
+        | components["schemas"]["QuotePartBody"]
+        | components["schemas"]["ProsePartBody"]
+        | components["schemas"]["NotePartBody"]
+        | components["schemas"]["RefusalPartBody"]
+        | components["schemas"]["ClarifyPartBody"]
+        | components["schemas"]["ReplyPartBody"]
+        | components["schemas"]["JsonPartBody"]
+      )[];
+      /**
+       * Answers
+       * @description The probability in [0, 1] that the question is answered; null where nothing estimated it.
+       * @example 0.97
+       */
+      answers: number | null;
+      /**
+       * @description The words at the beginning of the answer that answer the question, without their marker; null without any.
+       * @example null
+       */
+      lead: components["schemas"]["SpanBody"] | null;
+      /** @description The stage at which the answer was refused. */
+      abstention: components["schemas"]["AbstentionBody"];
+      /**
+       * Timings Ms
+       * @description Durations in milliseconds: queue, retrieve, rerank, first_token, total.
+       */
+      timings_ms: {
+        [key: string]: number | null;
+      };
     };
     /**
      * BlockBody

@@ -8,6 +8,10 @@ export type Session = Schemas["SessionBody"];
 export type SignedOut = Schemas["SignedOut"];
 export type AskRequest = Schemas["AskRequest"];
 export type Answer = Schemas["AnswerBody"];
+/** The last event of an answer. */
+export type Done = Schemas["DoneBody"];
+/** Why a question was not answered. */
+export type Reason = Schemas["Reason"];
 /** A footnote. Those of older answers do not tell how likely their passage answers, nor the section, sheet or cell it
  * stands in. */
 export type Citation = Omit<Schemas["CitationBody"], "answers" | "section" | "sheet" | "cell"> & {

@@ -128,9 +128,9 @@ function Called({ usage }: { usage: Usage }) {
 
 function Time({ turn: { ending } }: { turn: Turn }) {
   const words = t.ask.how;
-  if (ending?.timings == null) return null;
-  const parts = timeParts(ending.timings).map((part) => ({ ...part, label: words.stations[part.name] }));
-  const total = ending.timings.total ?? sum(parts);
+  if (ending?.timings_ms === undefined) return null;
+  const parts = timeParts(ending.timings_ms).map((part) => ({ ...part, label: words.stations[part.name] }));
+  const total = ending.timings_ms.total ?? sum(parts);
   return (
     <section>
       <h4>{words.time}</h4>

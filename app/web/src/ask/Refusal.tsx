@@ -108,16 +108,8 @@ export function refusalTitle(ending: Ending | null): string {
 
 function why(ending: Ending | null): string {
   const words = t.ask.refusal;
-  switch (ending?.reason) {
-    case "no_evidence":
-      return words.noEvidence;
-    case "not_in_sources":
-      return ending.stage === "reader" ? words.reader : words.notInSources;
-    case "not_verified":
-      return words.notVerified;
-    default:
-      return words.unknown;
-  }
+  if (ending?.reason === "not_in_sources" && ending.abstention?.stage === "reader") return words.reader;
+  return words.why[ending?.reason as keyof typeof words.why] ?? words.unknown;
 }
 
 /** What was found nearest. The answer names it, but does not quote it, so it is searched for again: at once where
@@ -125,7 +117,7 @@ function why(ending: Ending | null): string {
 function useNearest(turn: Turn) {
   const isNews = turn.key !== turn.requestId;
   const [open, setOpen] = useState(isNews && turn.ending?.reason !== "no_evidence");
-  const query = turn.ending?.standalone ?? turn.question;
+  const query = turn.ending?.standalone_question ?? turn.question;
   const found = useQuery({
     queryKey: ["search", query, turn.scope],
     queryFn: () =>

@@ -1,4 +1,5 @@
 /** What the ask screens say. */
+import type { Reason } from "../api/types";
 import { percentText } from "../ui/numbers";
 
 const count = new Intl.NumberFormat();
@@ -172,11 +173,14 @@ export const ask = {
     title: "Nothing was found about this",
     titleRead: "No answer was found",
     couldNot: "I could not word an answer; your documents say:",
-    noEvidence:
-      "Nothing in your documents seems to be about this question, so nothing was written. This can be mistaken.",
     reader: "Passages were found, but none of them seems to hold the answer. Check those below: this can be mistaken.",
-    notInSources: "Passages were found and read without finding the answer. Check those below: this can be mistaken.",
-    notVerified: "An answer was written, but no sentence of it could be confirmed by a passage, so it is not shown.",
+    why: {
+      no_evidence:
+        "Nothing in your documents seems to be about this question, so nothing was written. This can be mistaken.",
+      not_in_sources:
+        "Passages were found and read without finding the answer. Check those below: this can be mistaken.",
+      not_verified: "An answer was written, but no sentence of it could be confirmed by a passage, so it is not shown.",
+    } satisfies Record<Exclude<Reason, "unsure" | "dry_run" | "cancelled" | "error">, string>,
     unknown: "What was found in them does not hold an answer.",
     otherLanguage: (language: string) =>
       `The passages that were found are in another language than your question (${language}). Ask in that language.`,

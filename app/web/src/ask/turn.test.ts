@@ -153,8 +153,9 @@ test("a kept turn tells how its answer was made, an old one does not", () => {
   const turn = keptTurn({ ...kept("req_1"), making });
   expect(turn.sources?.presented).toEqual(["chk_1", "chk_2"]);
   expect(turn.usage?.prompt_tokens).toBe(7);
-  expect(turn.ending).toMatchObject({ model: "m", finishReason: "stop", parts: [] });
-  expect(keptTurn(kept("req_1"))).toMatchObject({ sources: null, usage: null, ending: { timings: null } });
+  expect(turn.ending).toMatchObject({ model: "m", finish_reason: "stop", parts: [] });
+  expect(keptTurn(kept("req_1"))).toMatchObject({ sources: null, usage: null, ending: { answered: true } });
+  expect(keptTurn(kept("req_1")).ending?.timings_ms).toBeUndefined();
 });
 
 test("what is kept and what is here are one thread", () => {

@@ -3,6 +3,7 @@ import type { ServerEvent } from "../api/events";
 import { Problem } from "../api/http";
 import type {
   Citation,
+  Done,
   Interrupted,
   Turn as KeptTurn,
   Part,
@@ -15,20 +16,8 @@ import { codePoints } from "../viewer/codePoints";
 import type { Scope } from "./scope";
 import { EVERYTHING } from "./scope";
 
-export type Stage = "retrieval" | "reader" | "model" | "verifier";
-
-/** How an answer ended; null for what a kept one does not tell. */
-export interface Ending {
-  answered: boolean;
-  reason: string | null;
-  stage: Stage | null;
-  finishReason: string | null;
-  model: string | null;
-  standalone: string | null;
-  /** What the text consists of. */
-  parts: readonly Part[];
-  timings: Record<string, number | null> | null;
-}
+/** How an answer ended, in the server's words, and what its text consists of; an old one does not tell all of it. */
+export type Ending = Partial<Done> & Pick<Done, "answered" | "parts">;
 
 export interface Turn {
   /** What it is known by while the page is open. */
@@ -81,7 +70,7 @@ export function isUnsure({ ending, state }: Turn): boolean {
 
 /** The question that was searched for, where it is not the one that was asked. */
 export function searchedFor(turn: Turn): string | null {
-  const standalone = turn.ending?.standalone ?? null;
+  const standalone = turn.ending?.standalone_question ?? null;
   return standalone === turn.question ? null : standalone;
 }
 
@@ -123,17 +112,6 @@ export function applied(turn: Turn, { event, data }: ServerEvent): Turn {
   }
 }
 
-interface Done {
-  answered: boolean;
-  reason: string | null;
-  finish_reason: string;
-  model: string;
-  standalone_question: string | null;
-  abstention: { stage: Stage | null };
-  parts: Part[];
-  timings_ms: Record<string, number | null>;
-}
-
 function ended(turn: Turn, done: Done): Turn {
   // Sources are told before anything is cited.
   const cited = [...new Set(turn.citations.map((citation) => citation.chunk_id))];
@@ -141,16 +119,7 @@ function ended(turn: Turn, done: Done): Turn {
     ...turn,
     state: done.finish_reason === "cancelled" ? "stopped" : "done",
     sources: turn.sources === null ? null : { ...turn.sources, cited },
-    ending: {
-      answered: done.answered,
-      reason: done.reason,
-      stage: done.abstention.stage,
-      finishReason: done.finish_reason,
-      model: done.model,
-      standalone: done.standalone_question,
-      parts: done.parts,
-      timings: done.timings_ms,
-    },
+    ending: done,
   };
 }
 
@@ -179,14 +148,10 @@ export function keptTurn(kept: KeptTurn): Turn {
     sources: making?.sources ?? null,
     usage: making?.usage ?? null,
     ending: {
+      ...making,
       answered: kept.answered,
-      reason: making?.reason ?? null,
-      stage: making?.abstention.stage ?? null,
-      finishReason: making?.finish_reason ?? null,
-      model: making?.model ?? null,
-      standalone: kept.standalone_question,
+      standalone_question: kept.standalone_question,
       parts: making?.parts ?? [wholly(kept.answer)],
-      timings: making?.timings_ms ?? null,
     },
   };
 }

@@ -33,7 +33,8 @@ from app.answering.quoting.rendering import quotation
 from app.answering.states.finished import Finished
 from app.types import Components, KeptTurn
 from retrieval.types import Context, Span
-from tests.app.answering.generating.test_strategy import CLAIM, SENTENCE, SURE, written
+from tests.app.answering.generating.test_strategy import CLAIM, written
+from tests.app.answering.groundings import SENTENCE, SURE
 from tests.app.answering.part_texts import quotes_in, texts_of
 from tests.app.answering.quoting.test_rendering import highlighted, quotes_of, sentences
 from tests.app.answering.quoting.test_strategy import quoted

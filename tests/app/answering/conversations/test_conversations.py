@@ -27,7 +27,7 @@ from app.answering.states.finished import Finished
 from app.types import Components, KeptTurn
 from retrieval.types import Span
 from tests.app.answering.conversations.test_answer_record import ANSWERS, PLAIN, earlier, making, record_of, turn_of
-from tests.app.answering.generating.test_strategy import SENTENCE as SENTENCE_OF_ITS_DOCUMENT
+from tests.app.answering.groundings import SENTENCE as SENTENCE_OF_ITS_DOCUMENT
 from tests.app.answering.part_texts import quotes_in
 
 kept = st.builds(

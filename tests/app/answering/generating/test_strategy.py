@@ -1,15 +1,13 @@
 """app.answering.generating.strategy: what a language model reads, and what the end of its text says of the answer."""
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.answers.parts import JsonPart, NoteCode, NotePart, Reason, RefusedPart, of_kind
-from app.answering.citing.citation import CONFIRMED
-from app.answering.fitting import Fitting
 from app.answering.formats.answer_formats import ANSWER_SCHEMA, Format
 from app.answering.generating.footnote_writer import FootnoteWriter, VerbatimWriter
 from app.answering.generating.generator import Generator
@@ -18,22 +16,27 @@ from app.answering.generating.strategy import Generating, Written, generated
 from app.answering.generating.wording import Wording
 from app.answering.languages.other_language import OtherLanguage
 from app.answering.languages.table import REFUSAL
-from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
-from app.answering.question import Limits, Question
-from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.rendering import quotation
 from app.answering.states.finished import Finished
 from app.answering.states.reading import Quote, Selection
-from app.answering.states.sources import Grounding
 from app.answering.states.strategy import Sources
-from app.db.contents import ContentRepository
-from app.types import Principal, Role
 from generation.types import Completion, FinishReason, SamplingParams, Timings
 from retrieval.memo import Memo
-from retrieval.types import Context, Scope, Span
+from retrieval.types import Context, Span
 from tests.app.answering.absent import WordsAlone
-from tests.app.answering.groundings import begun, grounding_of, retrieved, ships
+from tests.app.answering.groundings import (
+    LIMITS,
+    NEARLY_SURE,
+    QUESTION,
+    SENTENCE,
+    SURE,
+    TEXT,
+    begun,
+    fitted,
+    grounding_of,
+    ship_quoter,
+)
 from tests.app.answering.metered import meter_of
 from tests.app.answering.metering.test_meter import HeldEngine
 from tests.app.answering.part_texts import (
@@ -45,21 +48,8 @@ from tests.app.answering.part_texts import (
     texts_of,
     uncited_in,
 )
-from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.sources import source
 from tests.generation.fakes import LetterTokenizer
-from tests.retrieval.fakes import HashingEmbedder
-
-QUESTION = Question(
-    request_id="req_1",
-    endpoint="ask",
-    principal=Principal("t1", "u1", "k1", Role.MEMBER),
-    text="How many ships came in May?",
-    scope=Scope(tenant_id="t1"),
-)
-TEXT = "The plant in Oslo closed on 4 May. Nobody was hurt."
-SENTENCE = TEXT[:34]
-SURE, NEARLY_SURE = (1 + CONFIRMED) / 2, CONFIRMED / 2
 
 
 class WideEngine(HeldEngine):
@@ -72,21 +62,13 @@ class WideEngine(HeldEngine):
 
 def generating(engine: WideEngine) -> Generating:
     tokenizer = LetterTokenizer()
-    limits = Limits(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8)
     return Generating(
-        generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
-        prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=limits, wording=Wording()),
-        quoter=Quoter(embedder=HashingEmbedder(), reader=PointingReader("forty ships")),
+        generator=Generator(engine=engine, tokenizer=tokenizer, limits=LIMITS),
+        prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=LIMITS, wording=Wording()),
+        quoter=ship_quoter(),
         verification=WordsAlone(),
         memo=Memo(),
     )
-
-
-def fitted(strategy: Generating, question: Question, count: int, meter: Meter) -> Grounding:
-    """The documents about ships that fit, without pages."""
-    fitting = Fitting(cast(ContentRepository, None))
-    found = fitting.fit(question, retrieved(question, ships(count, 2)), strategy.budget(question), meter)
-    return replace(found, pages=dict)
 
 
 @pytest.mark.parametrize(("dry_run", "count", "selects"), [(False, 2, True), (True, 2, True), (False, 0, False)])
@@ -100,7 +82,7 @@ def test_quotes_are_selected_where_there_are_sources_to_point_a_model_at(
     sources, answer = begun(strategy.begin(grounding, meter))
 
     assert isinstance(answer, Finished | Written)
-    selected = answer.answers is not None if isinstance(answer, Finished) else answer.selection is not None
+    selected = answer.answers is not None if isinstance(answer, Finished) else answer.prompted.selection is not None
     assert selected == selects
     assert [call.purpose for call in meter.calls] == [Purpose.LOCATE, Purpose.EXTRACT] * selects
     assert sources == [Sources(grounding, final=False)] * selects

@@ -2,31 +2,34 @@
 
 import json
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from app.answering.answers.parts import JsonPart, Reason
-from app.answering.citing.citation import CONFIRMED
-from app.answering.fitting import Fitting
 from app.answering.formats.answer_formats import ANSWER_SCHEMA
 from app.answering.languages.other_language import OtherLanguage
 from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL
-from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
-from app.answering.question import Limits, Question
-from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.strategy import Quoting, by_quotes
 from app.answering.states.finished import Finished
 from app.answering.states.reading import Outcome, Quote, Selection
-from app.answering.states.sources import Grounding
 from app.answering.states.strategy import Sources
-from app.db.contents import ContentRepository
-from app.types import Principal, Role
 from generation.errors import ContextLengthExceeded
-from retrieval.types import Context, Scope, Span
-from tests.app.answering.groundings import begun, grounding_of, retrieved, ships
+from retrieval.types import Context, Span
+from tests.app.answering.groundings import (
+    LIMITS,
+    NEARLY_SURE,
+    QUESTION,
+    SENTENCE,
+    SURE,
+    TEXT,
+    begun,
+    fitted,
+    grounding_of,
+    ship_quoter,
+)
 from tests.app.answering.metered import meter_of
 from tests.app.answering.part_texts import (
     highlighted_in,
@@ -37,38 +40,19 @@ from tests.app.answering.part_texts import (
     text_of,
     texts_of,
 )
-from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.sources import source
 from tests.generation.fakes import LetterTokenizer
-from tests.retrieval.fakes import HashingEmbedder
 
-QUESTION = Question(
-    request_id="req_1",
-    endpoint="ask",
-    principal=Principal("t", "u", "k", Role.READER),
-    text="How many ships came in May?",
-    scope=Scope(tenant_id="t"),
-)
-TEXT = "The plant in Oslo closed on 4 May. Nobody was hurt."
-SENTENCE = TEXT[:34]
 ASKED = replace(QUESTION, text="When did the plant close?")
-SURE, NEARLY_SURE = (1 + CONFIRMED) / 2, CONFIRMED / 2
 
 
 def quoting(*, window: int = 4000) -> Quoting:
     return Quoting(
-        quoter=Quoter(embedder=HashingEmbedder(), reader=PointingReader("forty ships")),
+        quoter=ship_quoter(),
         tokenizer=LetterTokenizer(),
-        limits=Limits(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8),
+        limits=LIMITS,
         window=window,
     )
-
-
-def fitted(strategy: Quoting, question: Question, count: int, meter: Meter) -> Grounding:
-    """The documents about ships that fit, without pages."""
-    fitting = Fitting(cast(ContentRepository, None))
-    found = fitting.fit(question, retrieved(question, ships(count, 2)), strategy.budget(question), meter)
-    return replace(found, pages=dict)
 
 
 @pytest.mark.parametrize(("wanted", "tokens"), [(None, 900), (300, 300), (100_000, 100_000)])
