@@ -1,9 +1,9 @@
-"""A token grammar that allows only citation markers of presented sources.
+"""A token grammar that allows only citation markers of presented sources, and those only behind words.
 
-Text is free until it opens a bracket. From there on only a marker can be written: numbers from 1 to
-the number of sources, with `,` or `;` between them, spaces around them, then `]`: `[1]`, `[1, 3]`,
-`[ 2 ; 4 ]`. So no other use of `[` can be generated: a bracket that could not become a marker is
-not opened at all.
+Text is free until it opens a bracket. A bracket with a letter, quotation mark or dot behind it is text, as in "[sic]".
+Any other must become a marker: numbers from 1 to the number of sources, with `,` or `;` between them, spaces around
+them, then `]`: `[1]`, `[1, 3]`, `[ 2 ; 4 ]`. A marker needs words before it, and an answer may not end before it has
+said any: it is never "[1]". Between the three backticks of a code block everything is text.
 
 Tokens are pieces of many bytes (`" ["`, `"1]."`, `"]["`), so each is walked through the automaton
 byte by byte, once for each state that needs a mask (Willard and Louf 2023, arXiv:2307.09702).
@@ -11,6 +11,7 @@ byte by byte, once for each state that needs a mask (Willard and Louf 2023, arXi
 
 import re
 from collections.abc import Sequence
+from enum import IntEnum
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -20,11 +21,31 @@ from torch import Tensor
 HIGHEST = 999  # a marker's number has at most three digits
 _LONGEST = 25  # bytes of a marker before its "]", "[" included: what is longer is shown as plain text
 _EXPECTED, _PASSED = -1, 0
-_OPEN, _CLOSE, _SPACE = b"[] "
+_OPEN, _CLOSE, _SPACE, _TICK = b"[] `"
+_FENCE = 3  # backticks
 _SEPARATORS = b",;"
 _DIGITS = b"0123456789"
-_INSIDE = re.compile(rb"[ 0-9,;]+(?:\].*)?|\].*", re.DOTALL)
+_LETTERS = bytes(range(ord("A"), ord("Z") + 1)) + bytes(range(ord("a"), ord("z") + 1))
+_TEXT = _LETTERS + b"\"'."
+"""Bytes behind a bracket that make it text. Others than ASCII may be digits or spaces of another script."""
+_WORDS = _LETTERS + _DIGITS + bytes(range(0x80, 0x100))
+_GAPS = b" \t\r\n" + _SEPARATORS  # between markers
+_LINE_END = ord("\n")
+_INSIDE = re.compile(rb"[ 0-9,;]+(?:\].*)?|\].*|[A-Za-z\"'.].*", re.DOTALL)
 _MASKS = 256  # kept at a time; one is as many bytes as the vocabulary has tokens
+
+
+class Preceding(IntEnum):
+    """What stands before a place outside markers."""
+
+    NOTHING = 0
+    """No word since the beginning: a marker would cite nothing, and the answer may not end."""
+    NEW = 1
+    """No word since the last marker, but another sign: a marker would cite nothing."""
+    WORDS = 2
+    """Words without a marker."""
+    MARKER = 3
+    """A marker, a code block, or the end of a line, with nothing but gaps behind it: another marker may follow."""
 
 
 class Place(NamedTuple):
@@ -33,23 +54,29 @@ class Place(NamedTuple):
     Attributes:
         length: Bytes of the unclosed marker, `[` included; 0 outside.
         number: The number being spelt; 0 when spaces have ended it, -1 when one must come first.
+        said: What stands before.
+        ticks: Backticks just read in a row, below 3.
+        code: Whether the place is in a code block.
     """
 
     length: int
     number: int
+    said: Preceding
+    ticks: int = 0
+    code: bool = False
 
 
-OUTSIDE = Place(0, _PASSED)
+BEGINNING = Place(0, _PASSED, Preceding.NOTHING)
 
 
 def step(place: Place, byte: int, *, sources: int) -> Place | None:
     """The place after one more byte, None if it must not follow. Every place can be left by way of `]`."""
-    if place == OUTSIDE:
-        if byte != _OPEN:
-            return OUTSIDE
-        return Place(1, _EXPECTED) if sources else None
+    if place.length == 0:
+        return _outside(place, byte, sources=sources)
+    if place.length == 1 and byte in _TEXT:
+        return Place(0, _PASSED, Preceding.WORDS)
     if byte == _CLOSE:
-        return None if place.number == _EXPECTED else OUTSIDE
+        return None if place.number == _EXPECTED else Place(0, _PASSED, Preceding.MARKER)
     length, number = place.length + 1, place.number
     if byte in _DIGITS and number != _PASSED:
         number = 10 * max(number, 0) + byte - _DIGITS[0]
@@ -61,7 +88,26 @@ def step(place: Place, byte: int, *, sources: int) -> Place | None:
         allowed = byte in _SEPARATORS and number != _EXPECTED
         number = _EXPECTED
     room = _LONGEST - (number == _EXPECTED)  # a number that must come needs a digit
-    return Place(length, number) if allowed and length <= room else None
+    return Place(length, number, place.said) if allowed and length <= room else None
+
+
+def _outside(place: Place, byte: int, *, sources: int) -> Place | None:
+    said, code = place.said, place.code
+    if byte == _TICK:
+        if place.ticks + 1 < _FENCE:
+            return place._replace(ticks=place.ticks + 1)
+        return Place(0, _PASSED, Preceding.MARKER if code else Preceding.WORDS, code=not code)
+    if code:
+        return place._replace(ticks=0)
+    if byte == _OPEN:
+        return Place(1, _EXPECTED, said) if sources and said >= Preceding.WORDS else None
+    if byte in _WORDS:
+        said = Preceding.WORDS
+    elif byte == _LINE_END and said is Preceding.WORDS:
+        said = Preceding.MARKER
+    elif byte not in _GAPS and said is Preceding.MARKER:
+        said = Preceding.NEW
+    return Place(0, _PASSED, said)
 
 
 def walk(place: Place, text: bytes, *, sources: int) -> Place | None:
@@ -81,6 +127,7 @@ class CitationGrammar:
         """Read the vocabulary: bytes by id, None for ids without text; see `vocabulary.token_bytes`."""
         self._vocabulary = tuple(vocabulary)
         texts = [(token, text) for token, text in enumerate(vocabulary) if text]
+        self._silent = [token for token, text in enumerate(vocabulary) if not text]
         self._opening = [(token, text) for token, text in texts if _OPEN in text]
         self._inside = [(token, text) for token, text in texts if _INSIDE.fullmatch(text)]
         # One token for each byte of a marker means that everything the automaton allows can be spelt.
@@ -92,18 +139,26 @@ class CitationGrammar:
         return min(wanted, HIGHEST) if self._spells_markers else 0
 
     def advance(self, place: Place, token: int, *, sources: int) -> Place | None:
-        """The state after a token, None if it must not follow. Ids without text must be outside a marker."""
+        """The state after a token, None if it must not follow.
+
+        Ids without text, as the one that ends the answer, must be outside a marker, and behind a word where there are
+        sources.
+        """
         text = self._vocabulary[token]
         if not text:
-            return OUTSIDE if place == OUTSIDE else None
-        if place == OUTSIDE and _OPEN not in text:
-            return OUTSIDE
+            return place if place.length == 0 and not _must_speak(place, sources) else None
         return walk(place, text, sources=sources)
 
     def _mask(self, place: Place, sources: int) -> Tensor:
         """Bool [vocabulary]: which tokens may follow at `place`."""
-        outside = place == OUTSIDE
+        outside = place.length == 0
         mask = torch.full((len(self._vocabulary),), outside, dtype=torch.bool)
+        if outside and _must_speak(place, sources):
+            mask[self._silent] = False
         for token, text in self._opening if outside else self._inside:
             mask[token] = walk(place, text, sources=sources) is not None
         return mask
+
+
+def _must_speak(place: Place, sources: int) -> bool:
+    return sources > 0 and place.said is Preceding.NOTHING

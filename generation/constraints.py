@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 import torch
 from torch import Tensor
 
-from generation.citation_grammar import OUTSIDE, CitationGrammar, Place
+from generation.citation_grammar import BEGINNING, CitationGrammar, Place
 from generation.errors import ConstraintInvalid
 from generation.json_grammar import JsonGrammar
 from generation.tokenizer import ChatTokenizer
@@ -110,7 +110,7 @@ class ConstraintCompiler:
 class _CitationConstraint:
     """A place in the citation grammar."""
 
-    def __init__(self, grammar: CitationGrammar, *, sources: int, place: Place = OUTSIDE) -> None:
+    def __init__(self, grammar: CitationGrammar, *, sources: int, place: Place = BEGINNING) -> None:
         self._grammar = grammar
         self._sources = sources
         self._place = place

@@ -92,7 +92,7 @@ class SamplingParams:
 
 @dataclass(frozen=True, slots=True)
 class CitationMarkers:
-    """A constraint: after "[" only the numbers 1 to `sources` and "]" can follow, so no marker dangles."""
+    """A constraint: a marker names one of the sources 1 to `sources` and stands behind words, and something is said."""
 
     sources: int
 

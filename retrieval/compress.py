@@ -24,6 +24,11 @@ def edges_first(sources: Sequence[Source]) -> list[int]:
     return [*range(0, len(sources), 2), *reversed(range(1, len(sources), 2))]
 
 
+def best_first(sources: Sequence[Source]) -> list[int]:
+    """Best-first sources as they are, for people and for models that read a few of them."""
+    return list(range(len(sources)))
+
+
 ELLIPSIS = " … "
 END = "\n"
 

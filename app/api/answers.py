@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from pydantic import Field
 
-from app.answering.answers.answer import Answer, SourcesFound, TextDelta
+from app.answering.answers.answer import Answer, QuotesFound, SourcesFound, TextDelta
 from app.answering.formats.answer_formats import ANSWER_SCHEMA, schema_text
 from app.answering.question import Question
 from app.answering.running.open_answer import OpenAnswer
@@ -19,6 +19,7 @@ from app.api.errors import failure_of
 from app.api.event_stream import EventStream, event_stream, sse, unless_disconnected, with_terminal_error
 from app.api.schemas.answers import DONE_LEAVES_OUT, AnswerBody, AskRequest, CitationBody, DoneBody
 from app.api.schemas.bounds import Id
+from app.api.schemas.quotes_event import QuotesEventBody
 from app.api.schemas.shape import Problem, ResponseBody, problems
 from app.api.schemas.sources_event import SourcesEventBody
 from app.api.schemas.token_usage import UsageBody
@@ -42,12 +43,14 @@ class Cancelled(ResponseBody):
     summary="Ask your documents",
     responses={
         200: {
-            "description": "The answer; with `stream: true` server-sent events: `sources`, `delta` {text, part} …, "
-            "`citation` …, `usage`, `done`, or `error` with a problem document.",
+            "description": "The answer; with `stream: true` server-sent events: `sources`, `quotes` where a model "
+            "words the answer and some were found, `delta` {text, part} …, `citation` …, `usage`, `done`, or `error` "
+            "with a problem document.",
             "content": event_stream(
-                *("sources", "delta", "citation", "usage", "done", "error"),
+                *("sources", "quotes", "delta", "citation", "usage", "done", "error"),
                 bodies={
                     "sources": SourcesEventBody,
+                    "quotes": QuotesEventBody,
                     "citation": CitationBody,
                     "usage": UsageBody,
                     "done": DoneBody,
@@ -143,6 +146,8 @@ async def _events(answer: OpenAnswer) -> AsyncGenerator[bytes, None]:
             match event:
                 case SourcesFound():
                     yield sse("sources", SourcesEventBody.found(event).model_dump_json())
+                case QuotesFound():
+                    yield sse("quotes", QuotesEventBody.of(event).model_dump_json())
                 case TextDelta():
                     yield sse("delta", json.dumps({"text": event.text, "part": event.part}, ensure_ascii=False))
                 case Answer():

@@ -12,6 +12,7 @@ from app.access.routes import is_public
 from app.api.contents import ContentBody
 from app.api.gate.idempotency import PARAMETER
 from app.api.schemas.answers import DoneBody
+from app.api.schemas.quotes_event import QuotesEventBody
 from app.api.schemas.shape import PROBLEMS, SCHEMA_REFERENCE, Problem
 from app.api.schemas.sources_event import SourcesEventBody
 
@@ -40,7 +41,7 @@ _SCHEMES = {
     },
 }
 
-_BODIES = (SourcesEventBody, DoneBody, ContentBody)
+_BODIES = (SourcesEventBody, QuotesEventBody, DoneBody, ContentBody)
 """The bodies of server-sent events and of responses in several forms, which FastAPI does not find."""
 
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})

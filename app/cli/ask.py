@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app.cli.answer_events import answer_events
-from app.cli.quoted_answer import QuotedAnswer, footnotes
+from app.cli.quoted_answer import QuotedAnswer, footnotes, print_quotes
 from app.cli.remote_collection import collection_id_of
 from app.cli.usage_table import count
 from app.client import Refused, connect
@@ -49,8 +49,11 @@ def ask(
         citations: list[dict[str, Any]] = []
         usage: dict[str, Any] = {}
         answer = QuotedAnswer(console)
+        quoted = ""
         for event, data in answer_events(client, body):
             match event:
+                case "quotes":
+                    quoted = print_quotes(console, data)
                 case "delta":
                     answer.feed(data["text"], part=data.get("part"))
                 case "citation":
@@ -60,7 +63,8 @@ def ask(
                 case "error":
                     raise Refused(data["detail"])
                 case "done":
-                    answer.finish(data)
+                    if not quoted or answer.text != quoted:
+                        answer.finish(data)
                     _footnotes(console, citations, data)
                     _bill(console, usage, data)
 

@@ -1,6 +1,6 @@
 """Assembles the models around one embedder: its index, search, ingestion worker and answerer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.answering.answerer import Answerer
@@ -9,10 +9,11 @@ from app.answering.conversations.conversations import Conversations
 from app.answering.fitting import Fitting
 from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.generating.generator import Generator
+from app.answering.generating.model_class import ASKING, Asking, ModelClass
 from app.answering.generating.prompts import Prompts
 from app.answering.generating.strategy import Generating
 from app.answering.generating.summaries import Summariser
-from app.answering.generating.wording import Wording, read_wording
+from app.answering.generating.wording import read_wording
 from app.answering.languages.table import languages
 from app.answering.metering.meter import Meters
 from app.answering.question import Limits
@@ -188,13 +189,14 @@ class Assembly:
         quoter, memo = Quoter(embedder=embedder, reader=reader), Memo()
         quoting = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=engine.info.context_window)
         summarises = settings.overflow == "summarise"
+        asking = _asking(settings)
         generating = Generating(
-            generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
+            generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits, wording=asking.wording),
             prompts=Prompts(
                 engine=engine,
                 tokenizer=tokenizer,
                 limits=limits,
-                wording=read_wording(Path(settings.prompt_file)) if settings.prompt_file else Wording(),
+                asking=asking,
                 overflow=Summariser(engine=engine, tokenizer=tokenizer) if summarises else None,
             ),
             quoter=quoter,
@@ -232,6 +234,24 @@ def _limits(settings: Settings) -> Limits:
         max_waiting=settings.max_waiting,
         abstention_threshold=None if settings.abstention_threshold == "model" else settings.abstention_threshold,
     )
+
+
+def _asking(settings: Settings) -> Asking:
+    """How the generator is asked, with the texts of `FOOTNOTE_PROMPT_FILE`.
+
+    Raises:
+        SetupError: The file cannot be used.
+    """
+    asking = ASKING[ModelClass(settings.served_class)]
+    if not settings.prompt_file:
+        return asking
+    wording = read_wording(
+        Path(settings.prompt_file),
+        default=asking.wording,
+        table=settings.served_class,
+        tables=frozenset(one.value for one in ModelClass),
+    )
+    return replace(asking, wording=wording)
 
 
 def strategies(settings: Settings, quoting: Quoting, generating: Generating) -> tuple[Strategy, ...]:

@@ -6,7 +6,7 @@ Values are frozen, validated once, and documented with their unit. A function ta
     >>> engine_config(load_settings(max_running=4))
 """
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -72,15 +72,21 @@ class Settings(
     def quotes_first(self) -> bool:
         """Whether quotes are the answer although a language model is served."""
         if self.answers == "auto":
-            return self.generator == DEFAULT_GENERATOR and not self.remote_url
+            return self.served_class == "quotes" and not self.extractive
         return self.answers == "quotes" and not self.extractive
 
     @property
     def quotes_unconfirmed(self) -> bool:
         """Whether quotes follow an answer of which nothing is verified."""
-        if self.unconfirmed == "auto":
-            return self.generator == DEFAULT_GENERATOR and not self.remote_url
-        return self.unconfirmed == "quote" and not self.extractive
+        return self.unconfirmed != "keep" and not self.extractive
+
+    @property
+    def served_class(self) -> Literal["quotes", "writer", "strong"]:
+        """How well the generator reads."""
+        if self.model_class != "auto":
+            return self.model_class
+        small = self.generator in {DEFAULT_GENERATOR, EXTRACTIVE} and not self.remote_url
+        return "quotes" if small else "writer"
 
 
 def load_settings(**overrides: object) -> Settings:

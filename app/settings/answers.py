@@ -28,12 +28,20 @@ class AnswerSettings(BaseModel, frozen=True):
     answers: Literal["auto", "quotes", "generated"] = Field(
         default="auto",
         description="What answers are: quotes from the documents, with the words that answer marked and leading, or "
-        "text generated from all passages found; auto is quotes where the generator is the default one.",
+        "text generated from all passages found; auto is quotes where the class of the generator is.",
+    )
+    model_class: Literal["auto", "quotes", "writer", "strong"] = Field(
+        default="auto",
+        description="How well the generator reads, which decides how it is asked: quotes (too badly: quotes answer), "
+        "writer (one or two sentences from the likeliest passages, about 1.5 to 4 billion parameters) or strong "
+        "(lists, tables and answers from several passages, about 7 billion parameters or more); auto is quotes for the "
+        "default generator and writer for any other.",
     )
     unconfirmed: Literal["auto", "keep", "quote"] = Field(
         default="auto",
-        description="What happens to answers of which nothing could be verified: keep leaves them as they are, quote "
-        "appends quotes from the documents; auto quotes where the generator is the default one.",
+        description="What happens to answers of which nothing could be verified: keep leaves them as they are, quote, "
+        "which is auto, appends quotes from the documents. With quote, quotes also replace a refusal by a writer or "
+        "strong model.",
     )
     prompt_file: str = Field(
         default="", description="TOML file with your own wording of the prompt; missing keys keep the default."

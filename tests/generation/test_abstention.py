@@ -131,7 +131,7 @@ def test_any_other_beginning_is_free_of_the_refusal_even_where_its_token_comes_l
 def test_an_answer_keeps_the_constraint_it_had_and_a_refusal_does_not_move_it() -> None:
     ids = tokenizer()
     compiler = ConstraintCompiler(ids, eos_ids=ids.eos_ids, vocab_size=ids.vocab_size)
-    (space,), (letter,), (bracket,) = ids.encode(" "), ids.encode("x"), ids.encode("[")
+    (word,), (letter,), (bracket,), (nine,) = (ids.encode(char) for char in "yx[9")
 
     def constraint() -> RefusalConstraint:
         return RefusalConstraint(
@@ -143,14 +143,14 @@ def test_an_answer_keeps_the_constraint_it_had_and_a_refusal_does_not_move_it() 
 
     answer, refusal, plain = constraint(), constraint(), compiler.compile(CitationMarkers(2))
     assert allowed_ids(answer) == allowed_ids(plain)
-    for token in (space, bracket):
+    for token in (word, bracket):
         answer.advance(token)
         plain.advance(token)
         assert allowed_ids(answer) == allowed_ids(plain)
     refusal.advance(letter)
     refusal.advance(bracket)
 
-    assert not answer.allows(letter)
+    assert not answer.allows(nine)
     assert allowed_ids(refusal) == sorted(ids.eos_ids)
 
 

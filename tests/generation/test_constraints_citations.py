@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generation.citation_grammar import OUTSIDE, CitationGrammar, walk
+from generation.citation_grammar import BEGINNING, CitationGrammar, walk
 from generation.constraints import ConstraintCompiler, TokenConstraint
 from generation.tokenizer import ChatTokenizer
 from generation.types import CitationMarkers
@@ -28,7 +28,7 @@ def tiny() -> tuple[ChatTokenizer, ConstraintCompiler]:
 
 def reads(text: str, *, sources: int) -> bool:
     """Whether `text` may be written, byte by byte, closed brackets or not."""
-    return walk(OUTSIDE, text.encode(), sources=sources) is not None
+    return walk(BEGINNING, text.encode(), sources=sources) is not None
 
 
 def allowed(constraint: TokenConstraint) -> list[int]:
@@ -74,10 +74,11 @@ def random_walk(
 
 
 def assert_no_marker_dangles(text: str, *, sources: int) -> None:
-    assert all(1 <= number <= sources for number in numbers(text))
-    rest = MARKER.sub("", text)
-    opened = rest.find("[")  # only the marker the text was cut off in
-    assert opened < 0 or MARKER_START.match(rest, opened), text
+    prose = re.sub(r"```.*?(?:```|\Z)", "", text, flags=re.DOTALL)  # in a code block everything is code
+    assert all(1 <= number <= sources for number in numbers(prose))
+    rest = MARKER.sub("", prose)
+    for opened in re.finditer(r"\[", rest):  # text, or the marker the text was cut off in
+        assert re.match(r"\[[A-Za-z\"'.]", rest[opened.start() :]) or MARKER_START.match(rest, opened.start()), text
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -108,10 +109,11 @@ def test_no_random_walk_over_the_default_vocabulary_writes_a_marker_that_dangles
     tokenizer = ChatTokenizer.load(str(MODEL))
     compiler = ConstraintCompiler(tokenizer, eos_ids=tokenizer.eos_ids | {0}, vocab_size=tokenizer.vocab_size)
     brackets = [token for token in marked(tokenizer) if {"[", "]"} & set(tokenizer.decode([token]))]
+    brackets += tokenizer.encode("[1]2, 3") * 8
     cited: set[int] = set()
     for sources in (0, 4, 40):
         constraint, draw = compiler.compile(CitationMarkers(sources)), random.Random(sources)
-        text = random_walk(tokenizer, constraint, marked=brackets, draw=draw, steps=40)
+        text = random_walk(tokenizer, constraint, marked=brackets, draw=draw, steps=80)
         assert_no_marker_dangles(text, sources=sources)
         cited |= set(numbers(text))
 
@@ -126,13 +128,14 @@ def test_text_without_an_opening_bracket_is_never_restricted(text: str, n: int) 
         assert constraint.allows(token)
         constraint.advance(token)
 
-    assert all(constraint.allows(token) for token in tokenizer.eos_ids)
+    speaks = n == 0 or any((char.isascii() and char.isalnum()) or not char.isascii() for char in text)
+    assert all(constraint.allows(token) == speaks for token in tokenizer.eos_ids)
 
 
-@given(text=st.text(alphabet="[] 0123,;a", max_size=12), sources=st.integers(0, 3))
+@given(text=st.text(alphabet="[] 0123,;a`\n", max_size=12), sources=st.integers(0, 3))
 def test_the_mask_is_what_the_automaton_says_of_every_token(text: str, sources: int) -> None:
     tokenizer, compiler = tiny()
-    place = walk(OUTSIDE, text.encode(), sources=sources)
+    place = walk(BEGINNING, text.encode(), sources=sources)
     constraint = compiler.compile(CitationMarkers(sources))
     if place is None:
         return
@@ -147,32 +150,63 @@ def test_the_mask_is_what_the_automaton_says_of_every_token(text: str, sources: 
             assert bool(mask[token]) == reads(text + piece, sources=sources), piece
 
 
-@given(text=st.text(alphabet="[] 0123,;a", max_size=30), sources=st.integers(1, 30))
+@given(text=st.text(alphabet="[] 0123,;a`.\n", max_size=30), sources=st.integers(1, 30))
 def test_whatever_closes_is_a_marker_that_footnote_reads(text: str, sources: int) -> None:
     if reads(text, sources=sources):
         assert_no_marker_dangles(text, sources=sources)
 
 
 @pytest.mark.parametrize(
-    "text", ["[1]", "[12]", "[1, 2]", "[1,2;3]", "[ 1 ]", "[1][2]", "a [3].\n[4]", "x] y", "［99］"]
+    "text",
+    ["[1]", "[12]", "[1, 2]", "[1,2;3]", "[ 1 ]", "[1][2]", " [3].\n- b [4]", ".\n[4]", " [1], [2]", "] y", "［99］"],
 )
-def test_markers_of_presented_sources_may_be_written(text: str) -> None:
-    assert walk(OUTSIDE, text.encode(), sources=12) == OUTSIDE
+def test_markers_of_presented_sources_may_be_written_behind_words(text: str) -> None:
+    place = walk(BEGINNING, f"a{text}".encode(), sources=12)
+
+    assert place is not None
+    assert place.length == 0
 
 
-@pytest.mark.parametrize(
-    "text", ["[13", "[0", "[01", "[]", "[ ]", "[a", "[1 2", "[1,]", "[1,,2", "[[", "[1\n", "[-1", "[1.0"]
-)
-def test_malformed_or_unpresented_markers_are_forbidden(text: str) -> None:
+@pytest.mark.parametrize("text", ["[1]", " [1]", "- [1]", "* a [1]\n* [2]", "a [1]. [2]", "| a [1] | [2] |"])
+def test_a_marker_without_words_before_it_is_forbidden(text: str) -> None:
     assert not reads(text, sources=12)
 
 
+@pytest.mark.parametrize("text", ["a [sic] b", "a [the plant] b", 'a ["b"] c', "a [...] b [2]"])
+def test_a_bracket_before_text_is_text(text: str) -> None:
+    assert reads(text, sources=2)
+
+
+@pytest.mark.parametrize("text", ["```\na[7] = [0]\n```", "Code:\n```py\nx[99]\n```\nSo x [1].", "```[```a [2]"])
+def test_everything_in_a_code_block_is_code(text: str) -> None:
+    assert reads(text, sources=2)
+    assert not reads(f"{text.replace('```', '')} [99]", sources=2)
+
+
+def test_an_answer_does_not_end_before_it_has_said_anything() -> None:
+    tokenizer, compiler = tiny()
+    special = [token for token in range(tokenizer.vocab_size) if not tokenizer.decode([token])]
+    constraint = compiler.compile(CitationMarkers(3))
+
+    assert not any(constraint.allows(token) for token in special)
+    assert not any(take(constraint, tokenizer, " .\n").allows(token) for token in special)
+    assert all(take(constraint, tokenizer, "12").allows(token) for token in special)
+    assert all(compiler.compile(CitationMarkers(0)).allows(token) for token in special)
+
+
+@pytest.mark.parametrize(
+    "text", ["[13", "[0", "[01", "[]", "[ ]", "[é", "[\u2003", "[1 2", "[1,]", "[1,,2", "[[", "[1\n", "[-1", "[1.0"]
+)
+def test_malformed_or_unpresented_markers_are_forbidden(text: str) -> None:
+    assert not reads(f"a{text}", sources=12)
+
+
 def test_a_marker_stays_short_enough_to_be_shown_as_one() -> None:
-    longest = "[1, 2, 3, 4, 5, 6, 7, 8, 9"  # 25 bytes follow the bracket: one too many
+    longest = "a[1, 2, 3, 4, 5, 6, 7, 8, 9"  # 25 bytes follow the bracket: one too many
 
     assert reads(longest[:-1].rstrip(", "), sources=9)
     assert not reads(longest, sources=9)
-    assert not reads("[1" + "," + " " * 23, sources=9)  # no room is left for the number that must come
+    assert not reads("a[1" + "," + " " * 23, sources=9)  # no room is left for the number that must come
 
 
 def test_a_sequence_cannot_end_inside_a_bracket() -> None:
@@ -194,7 +228,7 @@ def test_without_sources_no_bracket_opens() -> None:
 
 def test_a_clone_looks_ahead_without_moving_the_sequence() -> None:
     tokenizer, compiler = tiny()
-    constraint = take(compiler.compile(CitationMarkers(3)), tokenizer, "[")
+    constraint = take(compiler.compile(CitationMarkers(3)), tokenizer, "a[")
     before = allowed(constraint)
     ahead = take(constraint.clone(), tokenizer, "2]")
 
@@ -207,7 +241,7 @@ def test_advancing_over_a_forbidden_token_raises_assertion_error() -> None:
     constraint = compiler.compile(CitationMarkers(3))
 
     with pytest.raises(AssertionError, match="forbids"):
-        take(constraint, tokenizer, "[4")
+        take(constraint, tokenizer, "a[4")
 
 
 def test_masks_of_one_place_are_computed_once() -> None:
@@ -227,6 +261,6 @@ def test_a_vocabulary_that_cannot_spell_markers_opens_none() -> None:
 def test_numbers_have_at_most_three_digits() -> None:
     _, compiler = tiny()
     tokenizer, _ = tiny()
-    constraint = take(compiler.compile(CitationMarkers(5000)), tokenizer, "[999")
+    constraint = take(compiler.compile(CitationMarkers(5000)), tokenizer, "a[999")
 
     assert [tokenizer.decode([token]) for token in allowed(constraint) if "0" in tokenizer.decode([token])] == []

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.answering.generating.footnote_writer import FootnoteWriter
-from generation.citation_grammar import OUTSIDE, CitationGrammar, Place, walk
+from generation.citation_grammar import BEGINNING, CitationGrammar, Place, Preceding, walk
 from generation.config import EngineConfig
 from generation.constraints import ConstraintCompiler
 from generation.engine import LocalEngine
@@ -37,7 +37,7 @@ Family = Literal["llama", "qwen2", "gpt_neox"]
 
 # Pieces that hold several brackets, halves of characters, digits of other scripts; None has no text.
 PIECES = st.none() | st.one_of(
-    st.text(alphabet="[]0123456789,; ax\n", min_size=1, max_size=7).map(str.encode),
+    st.text(alphabet="[]0123456789,; ax\n`.", min_size=1, max_size=7).map(str.encode),
     st.binary(min_size=1, max_size=4),
     st.sampled_from(["٣", "［1］", "²", "\u00a0", "\u2003"]).map(str.encode),
 )
@@ -56,7 +56,7 @@ def test_over_any_vocabulary_no_walk_under_the_mask_dangles_or_gets_stuck(
     alphabet = [bytes((byte,)) for byte in b"[]0123456789"] if spells else []
     vocabulary = [None, b"a", *alphabet, *pieces]
     grammar, draw = CitationGrammar(vocabulary), random.Random(seed)
-    sources, place, said = grammar.sources(sources), OUTSIDE, b""
+    sources, place, said = grammar.sources(sources), BEGINNING, b""
     for _ in range(60):
         ids = grammar.mask(place, sources).nonzero()[:, 0].tolist()
         assert ids, f"nothing may follow {said!r}"
@@ -66,7 +66,7 @@ def test_over_any_vocabulary_no_walk_under_the_mask_dangles_or_gets_stuck(
         assert after is not None, "the mask allows what the automaton forbids"
         place, said = after, said + (vocabulary[token] or b"")
 
-    assert place == walk(OUTSIDE, said, sources=sources)
+    assert place == walk(BEGINNING, said, sources=sources)
     assert_no_marker_dangles(said.decode(errors="replace"), sources=sources)
 
 
@@ -75,12 +75,15 @@ def test_over_any_vocabulary_no_walk_under_the_mask_dangles_or_gets_stuck(
     sources=st.integers(0, 12),
     number=st.integers(-1, 12),
     length=st.integers(1, 25),
+    said=st.sampled_from(Preceding),
+    ticks=st.integers(0, 2),
+    code=st.booleans(),
 )
 def test_over_any_vocabulary_the_mask_is_what_the_automaton_says(
-    pieces: list[bytes | None], sources: int, number: int, length: int
+    pieces: list[bytes | None], sources: int, number: int, length: int, said: Preceding, ticks: int, code: bool
 ) -> None:
     grammar = CitationGrammar([*pieces, b"]", *(b"%d" % digit for digit in range(10))])
-    for place in (OUTSIDE, Place(length, number)):
+    for place in (Place(0, 0, said, ticks, code), Place(length, number, Preceding.WORDS)):
         mask = grammar.mask(place, sources)
         for token in range(len(mask)):
             assert bool(mask[token]) == (grammar.advance(place, token, sources=sources) is not None)

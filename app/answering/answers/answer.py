@@ -47,6 +47,20 @@ class SourcesFound:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotesFound:
+    """The answer by quotes, told while a language model words its own; it is no part of that answer.
+
+    `reason` says why the quotes may not answer; `answers` is the probability in [0, 1] that they do.
+    """
+
+    text: str
+    citations: tuple[Citation, ...]
+    parts: tuple[AnyPart, ...]
+    reason: Reason | None
+    answers: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class TextDelta:
     """The next piece of the answer's text; joined, the pieces are `Answer.text`.
 

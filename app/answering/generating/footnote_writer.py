@@ -1,13 +1,14 @@
 """Writes an answer from generated text, with footnotes that open exact passages.
 
 `FootnoteWriter` reads text while it is generated. It maps the markers that the model wrote to passages, and leaves out
-markers of sources that were not presented. A finished sentence without a marker gets one if a presented source supports
-it (docs/adr/0009). A strict writer leaves out sentences that no passage supports. The format of markers is defined in
-`retrieval.footnote_numbers`.
+markers of sources that were not presented. A finished sentence, list item or table row without a marker, or with
+markers of sources that do not support it, gets one if a presented source supports it (docs/adr/0009). Headings, the
+head of a table and code claim nothing. A strict writer leaves out sentences that no passage supports. The format of
+markers is defined in `retrieval.footnote_numbers`.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.answers.parts import AnyPart, moved
@@ -23,7 +24,9 @@ _TERMINATORS = ".!?…。！？।؟"
 _UNSPACED_TERMINATORS = "。！？"
 # "Lynch v. Arizona", "the U.S. dollar": a dot that ends no sentence. Sentences joined by mistake are cited as one.
 _ABBREVIATION = re.compile(r"\b(?:[^\W\d_]|v|vs|Dr|Mr|Mrs|Ms|St|Jr|Sr|Prof|Inc|Ltd|Co|Corp|Fig|al|e\.g|i\.e)\Z")
-_LINE_STARTS = "\n[-*•#0123456789"
+_LINE_STARTS = "\n[-*•#|0123456789"
+_FENCE = "```"
+_ROW = "|"
 _CLOSERS = "\"'”’»)]」』"
 
 
@@ -77,6 +80,8 @@ class FootnoteWriter:
         self._sentence_start = 0
         self._sentence_markers: list[_Marker] = []
         self._ended = False
+        self._code = False
+        self._table = False
         self.citations: list[Citation] = []
         self.uncited: list[Span] = []
         self.quotes: list[AnyPart] = []
@@ -162,12 +167,11 @@ class FootnoteWriter:
     def _step(self, *, final: bool) -> int:
         """Handle the start of the held text; 0 means wait for more."""
         char = self._held[0]
-        if char == "[":
-            return self._bracket(final=final)
-        if char == "\n" and not self._ended:
-            return self._line_break(final=final)
-        if char.isspace() and self._ended:
-            return self._gap(final=final)
+        if (handle := self._handler_of(char)) is not None:
+            return handle(final=final)
+        if self._code:
+            self._plain(char)
+            return 1
         if self._ended and char not in _CLOSERS:
             # After 。 a sentence ends without a space; in "3.5" and "example.org" the dot ended nothing.
             if self._written.rstrip(_CLOSERS)[-1:] in _UNSPACED_TERMINATORS:
@@ -180,12 +184,56 @@ class FootnoteWriter:
         self._ended = self._ended or (char in _TERMINATORS and not abbreviated)
         return 1
 
-    def _line_break(self, *, final: bool) -> int:
-        """Handle a line break: before a blank line, a list item or a marker it ends the sentence."""
+    def _handler_of(self, char: str) -> Callable[..., int] | None:
+        """What handles the held text where its first character may be a sign; None where it is plain text."""
+        if char == "`":
+            return self._ticks
+        if self._code:
+            return None
+        if char == "[":
+            return self._bracket
+        if char == _ROW and self._sentence.startswith(_ROW):
+            return self._row
+        if self._ended and char.isspace():
+            return self._gap
+        return self._line_break if char == "\n" else None
+
+    @property
+    def _sentence(self) -> str:
+        """The sentence that is written, with its markers."""
+        return self._written[self._sentence_start :].lstrip()
+
+    def _ticks(self, *, final: bool) -> int:
+        """Handle backticks: three begin or end a code block, in which every bracket is code."""
+        count = len(self._held) - len(self._held.lstrip("`"))
+        if count < len(_FENCE):
+            if count == len(self._held) and not final:
+                return 0
+            self._plain("`" * count)
+            return count
+        if not self._code:
+            self._close_sentence()
+        self._plain(_FENCE)
+        self._code = not self._code
+        self._ended = not self._code  # a marker may follow
+        return len(_FENCE)
+
+    def _row(self, *, final: bool) -> int:
+        """Handle the sign between cells: at the end of a row it follows the row's markers, which no cell else shows."""
         rest = self._held[1:].lstrip(" \t")
         if not rest and not final:
             return 0
-        if not rest or rest[0] in _LINE_STARTS:
+        if not rest or rest[0] == "\n":
+            self._close_sentence()
+        self._plain(_ROW)
+        return 1
+
+    def _line_break(self, *, final: bool) -> int:
+        """Handle a line break: behind a heading, before a blank line, a list item or a marker it ends the sentence."""
+        rest = self._held[1:].lstrip(" \t")
+        if not rest and not final:
+            return 0
+        if not rest or rest[0] in _LINE_STARTS or self._sentence.startswith("#"):
             return self._gap(final=final)
         self._plain("\n")
         return 1
@@ -234,26 +282,36 @@ class FootnoteWriter:
         self._ended = False
         claim = _without(self._written, start, end, markers).strip()
         first = len(self.citations)
-        if markers:
-            for marker in markers:
-                evidence = self._verifier.best(claim, number=marker.number)
-                assert evidence is not None, "a presented source has at least one passage"
-                self.citations.append(self._citation(marker, evidence, "model"))
-        elif self._verifier.is_claim(claim, last=last):
+        supported = False
+        for marker in markers:
+            evidence = self._verifier.best(claim, number=marker.number)
+            assert evidence is not None, "a presented source has at least one passage"
+            self.citations.append(self._citation(marker, evidence, "model"))
+            supported = supported or evidence.support >= THRESHOLD
+        claims = self._claims(claim, last=last)
+        if claims and not supported:
             evidence = self._verifier.best(claim)
             if evidence is not None and evidence.support >= THRESHOLD:
                 marker = self._mark(evidence.source.number)
                 self._sentence_markers = []
                 self.citations.append(self._citation(marker, evidence, "attributed"))
-            else:
+            elif not markers:
                 lead = len(self._written[start:end]) - len(self._written[start:end].lstrip())
                 self.uncited.append(Span(start + lead, start + lead + len(claim)))
-        else:
+        if not claims and not markers:
             self._sentence_start = len(self._written)
             return  # claims nothing
         if self._strict:
             self._keep_or_remove(first)
         self._sentence_start = len(self._written)
+
+    def _claims(self, claim: str, *, last: bool) -> bool:
+        """Whether the text that ends here needs a source; the first row of a table names its columns."""
+        if claim.startswith(_ROW):
+            head, self._table = not self._table, True
+            return not head and self._verifier.is_claim(claim, last=last)
+        self._table = False
+        return not claim.startswith(("#", _FENCE)) and self._verifier.is_claim(claim, last=last)
 
     def _keep_or_remove(self, first: int) -> None:
         """Keep the sentence just closed if one of its citations, those from index `first` on, is verified."""

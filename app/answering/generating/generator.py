@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from app.answering.generating.refusing import watched_refusal
+from app.answering.generating.wording import Wording
 from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
 from app.answering.prompt import Prompt
@@ -31,10 +32,12 @@ class Generator:
     ...     print(event)
     """
 
-    def __init__(self, *, engine: Engine, tokenizer: Tokenizer, limits: Limits) -> None:
+    def __init__(self, *, engine: Engine, tokenizer: Tokenizer, limits: Limits, wording: Wording) -> None:
+        """`wording` asks the model to refuse in words that the engine watches."""
         self._engine = engine
         self._tokenizer = tokenizer
         self._limits = limits
+        self._wording = wording
 
     @property
     def model(self) -> str:
@@ -60,7 +63,9 @@ class Generator:
             BudgetExceeded, StoreUnavailable, StorageFull: It was not reserved, and not handed to the engine.
         """
         deadline_s = question.require_time()
-        abstention = watched_refusal(question, context, tokenizer=self._tokenizer, limits=self._limits)
+        abstention = watched_refusal(
+            question, context, tokenizer=self._tokenizer, limits=self._limits, wording=self._wording
+        )
         stream = meter.generating(
             Purpose.ANSWER,
             prompt,

@@ -56,7 +56,7 @@ def build_prompt(
         wording: The fixed texts of the prompt.
     """
     assert grounded or not context.sources, "sources are only shown to a grounded prompt"
-    system = _system(wording, grounded=grounded, json_schema=json_schema)
+    system = _system(wording, question, grounded=grounded, json_schema=json_schema)
     if instructions:
         system = f"{system}\n{instructions}"
     frame = tokenizer.chat_frame(["system", *(message.role for message in history), "user"])
@@ -75,8 +75,8 @@ def build_prompt(
             segments += [text(Component.TEMPLATE, _OPENING), text(Component.CONTEXT, quoted(source.header), document)]
             segments.append(replace(text(Component.CONTEXT, quoted(source.body), document), body=True))
             segments.append(text(Component.TEMPLATE, _CLOSING))
-        reminder = wording.reminder if json_schema is None else wording.reminder_json
-        segments.append(text(Component.SYSTEM, f"{reminder}\n\n"))
+        if reminder := wording.reminder if json_schema is None else wording.reminder_json:
+            segments.append(text(Component.SYSTEM, f"{reminder}\n\n"))
         segments.append(text(Component.TEMPLATE, f"{wording.question} "))
     segments.append(text(Component.QUESTION, question))
     if highlights:
@@ -147,7 +147,7 @@ def _before_pointers(wording: Wording, highlights: object) -> str:
     return f"{gap}{wording.pointer} {FENCE}"
 
 
-def _system(wording: Wording, *, grounded: bool, json_schema: str | None) -> str:
+def _system(wording: Wording, question: str, *, grounded: bool, json_schema: str | None) -> str:
     if json_schema is None:
-        return wording.system if grounded else wording.without_sources
+        return wording.system_for(question) if grounded else wording.without_sources
     return f"{wording.system_json} {JSON_FORM}{json_schema}" if grounded else f"{JSON_FORM}{json_schema}"

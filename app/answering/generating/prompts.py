@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from app.answering.generating.choosing import chosen
+from app.answering.generating.model_class import Asking
 from app.answering.generating.prompt_layout import build_prompt, fence_tokens, pointing_tokens, shown
-from app.answering.generating.wording import Wording
 from app.answering.languages.question_kind import asks_for_words
 from app.answering.languages.recognition import answer_in
 from app.answering.prompt import Prompt, quoted
@@ -12,7 +13,7 @@ from app.answering.states.reading import Selection
 from app.answering.states.sources import NO_SOURCES, Grounding, Overflow, TokenBudget
 from generation.ports import Engine, Tokenizer
 from generation.prefix import order_for_reuse
-from retrieval.compress import Order, edges_first
+from retrieval.compress import Order, best_first, edges_first
 from retrieval.footnote_numbers import header_of, number_at
 from retrieval.highlights import Highlight, highlights, pointer_to
 from retrieval.types import Context, Source, Span
@@ -60,14 +61,14 @@ class Prompts:
         engine: Engine,
         tokenizer: Tokenizer,
         limits: Limits,
-        wording: Wording,
+        asking: Asking,
         overflow: Overflow | None = None,
     ) -> None:
         """Without `overflow`, hits that do not fit are left out."""
         self._engine = engine
         self._tokenizer = tokenizer
         self.limits = limits
-        self._wording = wording
+        self.asking = asking
         self._overflow = overflow
 
     def budget(self, question: Question) -> TokenBudget:
@@ -78,11 +79,14 @@ class Prompts:
         """
         empty = self._prompt(question, NO_SOURCES, selection=None, repeated=0, grounded=True)
         fixed = empty.components.total + question.top_k * fence_tokens(self._tokenizer)
-        fixed += pointing_tokens(self._tokenizer, self._wording)
+        fixed += pointing_tokens(self._tokenizer, self.asking.wording) if self.asking.pointed else 0
         window = self._engine.info.context_window
         output, sources = self.limits.room(question, window=window, fixed=fixed)
-        repeated = min(self.limits.highlight_tokens, sources // _REPEATED)
+        repeated = min(self.limits.highlight_tokens, sources // _REPEATED) if self.asking.pointed else 0
         salt = question.principal.tenant_id
+        reused = reading_order(
+            self._tokenizer, head=empty.head, cached=lambda ids: self._engine.cached_tokens(ids, salt=salt)
+        )
         return TokenBudget(
             window=window,
             output=output,
@@ -90,11 +94,13 @@ class Prompts:
             overview=sources - repeated,
             repeated=repeated,
             count=self._count,
-            order=reading_order(
-                self._tokenizer, head=empty.head, cached=lambda ids: self._engine.cached_tokens(ids, salt=salt)
-            ),
+            order=best_first if self.asking.passages is not None else reused,
             overflow=None if question.dry_run else self._overflow,
         )
+
+    def chosen(self, grounding: Grounding, selection: Selection | None) -> tuple[Grounding, Selection | None]:
+        """The grounding with the sources that the model reads, and the selection with their numbers."""
+        return chosen(grounding, selection, self.asking, count_tokens=self._count)
 
     def prompt(self, grounding: Grounding, selection: Selection | None) -> Prompt:
         """The prompt that asks for an answer from the sources; it points at the likeliest of `selection`."""
@@ -107,7 +113,7 @@ class Prompts:
         self, question: Question, context: Context, *, selection: Selection | None, repeated: int, grounded: bool
     ) -> Prompt:
         pointers: list[Highlight] = []
-        for source, span, text in _pointed(question, selection):
+        for source, span, text in _pointed(question, selection) if self.asking.pointed else ():
             pointer = pointer_to(source.number, source.hit.chunk.document_id, span, text)
             if (tokens := self._count(pointer.line)) <= repeated:
                 repeated -= tokens
@@ -128,7 +134,7 @@ class Prompts:
                 first=[(pointer.number, pointer.span) for pointer in pointers],
             ),
             pointers=pointers,
-            wording=self._wording,
+            wording=self.asking.wording,
         )
 
     def _count(self, text: str) -> int:

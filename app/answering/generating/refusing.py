@@ -7,9 +7,9 @@ from app.answering.answers.answer import AbstentionReport, Stage
 from app.answering.answers.parts import Reason
 from app.answering.formats.answer_formats import ANSWER_SCHEMA
 from app.answering.generating.footnote_writer import FootnoteWriter
+from app.answering.generating.wording import Wording
 from app.answering.languages.recognition import is_english
 from app.answering.languages.refusals import refuses
-from app.answering.languages.table import REFUSAL
 from app.answering.question import Limits, Question
 from app.answering.states.reading import Selection
 from generation.ports import Tokenizer
@@ -17,25 +17,30 @@ from generation.types import Abstention, Completion, FinishReason
 from retrieval.types import Context
 
 
-def refused_before_generation(question: Question, context: Context, selection: Selection | None) -> bool:
+def refused_before_generation(
+    question: Question, context: Context, selection: Selection | None, *, rereads: bool = False
+) -> bool:
     """Whether a question is refused without sources, or because nothing in them is likely to answer it.
 
     A question that allows answers without evidence is not refused; nor, in stage 2, one that asks for JSON by
-    a schema of its own, which a refusal would not satisfy.
+    a schema of its own, which a refusal would not satisfy, nor any by a model that `rereads`: it reads better than
+    what selects quotes.
     """
     if question.on_no_evidence == "answer":
         return False
     if not context.sources:
         return True
-    refused = selection is not None and selection.decides and selection.outcome == "refused"
+    refused = not rereads and selection is not None and selection.decides and selection.outcome == "refused"
     return refused and question.json_schema in {None, ANSWER_SCHEMA}
 
 
-def watched_refusal(question: Question, context: Context, *, tokenizer: Tokenizer, limits: Limits) -> Abstention | None:
+def watched_refusal(
+    question: Question, context: Context, *, tokenizer: Tokenizer, limits: Limits, wording: Wording
+) -> Abstention | None:
     """The refusal whose probability the engine watches; None without sources, or where a refusal would be no JSON."""
     if not context.sources or question.json_schema is not None:
         return None
-    return Abstention(tuple(tokenizer.encode(REFUSAL)), limits.refused_from(question))
+    return Abstention(tuple(tokenizer.encode(wording.refusal_for(question.text))), limits.refused_from(question))
 
 
 def after_generation(

@@ -4,21 +4,24 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 
 from app.answering.abstention import without_generation
-from app.answering.answers.answer import TextDelta
-from app.answering.answers.parts import AnyPart, JsonPart, NoteCode, NotePart, ProsePart, Reason, RefusedPart
+from app.answering.answers.answer import QuotesFound, TextDelta
+from app.answering.answers.parts import AnyPart, JsonPart, NoteCode, NotePart, ProsePart, Reason, RefusedPart, cited
 from app.answering.citing.citation import Pages
 from app.answering.generating.answer_writer import begin
 from app.answering.generating.footnote_writer import FootnoteWriter
 from app.answering.generating.generator import Generation, Generator
+from app.answering.generating.held_text import HeldText
 from app.answering.generating.prompts import Prompts
 from app.answering.generating.refusing import after_generation, is_unconfirmed, refused_before_generation
 from app.answering.languages.other_language import OtherLanguage
+from app.answering.languages.refusals import refuses
 from app.answering.metering.meter import Meter
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.rendering import quotation
 from app.answering.quoting.selection import OpenSelection
+from app.answering.quoting.strategy import by_quotes
 from app.answering.states.finished import Finished
 from app.answering.states.reading import Selection
 from app.answering.states.sources import Grounding, TokenBudget
@@ -78,16 +81,19 @@ class Generating:
                     yield Sources(grounding, final=False)
                 selection = opened.read()
         with station("prompt"):
-            prompt = self._prompts.prompt(grounding, selection)
+            shown, found = self._prompts.chosen(grounding, selection)
+            prompt = self._prompts.prompt(shown, found)
         ended: Finished | None = None
         if meter.closed:
             ended = Finished.cancelled()
-        elif question.dry_run or refused_before_generation(question, grounding.context, selection):
+        elif question.dry_run or refused_before_generation(
+            question, grounding.context, selection, rereads=self._prompts.asking.rereads
+        ):
             ended = without_generation(grounding, selection)
             ended = ended.in_form(question)
         if ended is not None:
             return replace(ended, prompt=prompt, model=self._generator.model)
-        return self.accepted(Prompted(grounding, grounding.pages(), selection, prompt), meter)
+        return self.accepted(Prompted(shown, grounding.pages(), found, prompt), meter)
 
     def accepted(self, prompted: "Prompted", meter: Meter) -> "Written":
         """The answer to a prompt, accepted by the engine; raises as `Generator.begin`."""
@@ -96,7 +102,10 @@ class Generating:
             grounding.question, prompted.prompt, grounding.context, output=grounding.budget.output, meter=meter
         )
         events = self._events(prompted, generation, meter)
-        return Written(prompted, events, lambda question, meter: self.accepted(prompted.for_question(question), meter))
+        quotes = _found(prompted) if self._replaces(prompted) else None
+        return Written(
+            prompted, quotes, events, lambda question, meter: self.accepted(prompted.for_question(question), meter)
+        )
 
     async def _events(
         self, prompted: "Prompted", generation: Generation, meter: Meter
@@ -104,12 +113,14 @@ class Generating:
         """The events of an answer that the engine generates, as `Writing.events`."""
         grounding, selection = prompted.grounding, prompted.selection
         writer = begin(grounding, prompted.pages, meter, verification=self._verification, memo=self._memo)
+        held = HeldText() if self._replaces(prompted) else None
         unreported: tuple[TokenLogprob, ...] = ()
         completion: Completion | None = None
         async for event in generation.stream:
             if isinstance(event, Delta):
                 unreported += event.logprobs
-                if shown := await writer.write(event.text):
+                shown = await writer.write(event.text)
+                if shown := shown if held is None else held.feed(shown):
                     yield TextDelta(shown, unreported, part=0)
                     unreported = ()
             else:
@@ -118,10 +129,24 @@ class Generating:
         if unreported:
             yield TextDelta("", unreported)
         assert completion is not None, "a stream ends with its completion"
+        model = self._generator.model
+        if rest := "" if held is None else held.finish():
+            if _refused(writer.footnotes, completion):
+                quotes = by_quotes(grounding, selection)
+                yield replace(quotes, completion=completion, prompt=prompted.prompt, model=model)
+                return
+            yield TextDelta(rest, part=0)
         if self._quote_unverified:
             _quote(prompted, writer.footnotes, completion)
         finished = generated(grounding, writer.footnotes, completion, selection, generation.refused_from)
-        yield replace(finished, prompt=prompted.prompt, model=self._generator.model)
+        yield replace(finished, prompt=prompted.prompt, model=model)
+
+    def _replaces(self, prompted: "Prompted") -> bool:
+        """Whether quotes replace the answer where the model refuses: they are read by a reader that found some."""
+        question, selection = prompted.grounding.question, prompted.selection
+        prose = question.json_schema is None and question.sampling.logprobs is None
+        chosen = self._prompts.asking.passages is not None and self._quote_unverified
+        return chosen and prose and selection is not None and selection.decides and bool(selection.quotes)
 
     def _opened(self, grounding: Grounding, meter: Meter) -> OpenSelection | None:
         """Selects quotes in the sources; None where some sources are summaries, whose words are in no document."""
@@ -153,10 +178,12 @@ class Written:
     def __init__(
         self,
         prompted: Prompted,
+        quotes: QuotesFound | None,
         events: AsyncGenerator[TextDelta | Finished, None],
         again: Callable[[Question, Meter], "Written"],
     ) -> None:
         self.prompted = prompted
+        self.quotes = quotes
         self._events = events
         self._again = again
 
@@ -206,6 +233,19 @@ def generated(
         completion=completion,
         error=error,
     )
+
+
+def _found(prompted: Prompted) -> QuotesFound:
+    """The answer by quotes."""
+    found = by_quotes(prompted.grounding, prompted.selection)
+    markers = [Span(one.answer_start, one.answer_end) for one in found.citations]
+    return QuotesFound(found.text, found.citations, cited(found.parts, markers), found.reason, found.answers)
+
+
+def _refused(footnotes: FootnoteWriter, completion: Completion) -> bool:
+    """Whether a whole text is a refusal."""
+    whole = completion.finish_reason is FinishReason.STOP and completion.error is None
+    return whole and refuses(footnotes.answer, cited=bool(footnotes.citations))
 
 
 def _quote(prompted: Prompted, footnotes: FootnoteWriter, completion: Completion) -> None:

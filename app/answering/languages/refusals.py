@@ -7,14 +7,20 @@ Example:
     'Ich weiß es nicht.'
     >>> refuses("I don't know. [1]", cited=True)
     True
+    >>> denies("The sources do not mention a date.")
+    True
 """
 
+import re
 import unicodedata
 from functools import cache
 
 from app.answering.languages.recognition import spoken
-from app.answering.languages.table import languages
-from retrieval.footnote_numbers import without_markers
+from app.answering.languages.table import Language, languages
+from retrieval.footnote_numbers import MARKER, without_markers
+from retrieval.sentences import sentence_spans
+
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 def no_evidence(question: str) -> str:
@@ -39,10 +45,28 @@ def refuses(answer: str, *, cited: bool) -> bool:
         answer: The generated text, footnotes included.
         cited: Whether the answer has citations. Then it is a refusal only if it holds nothing else but markers: an
             answer that begins with a refusal, goes on and cites is an answer. Without citations the beginning decides.
+
+    A refusal in the model's own words is one in both cases (`denies`).
     """
     if cited:
-        return _folded(without_markers(answer)).rstrip(".。। ") in _refusals()
-    return _folded(answer).startswith(_refusals())
+        exact = _folded(without_markers(answer)).rstrip(".。। ") in _refusals()
+    else:
+        exact = _folded(answer).startswith(_refusals())
+    return exact or denies(answer)
+
+
+def denies(answer: str) -> bool:
+    """Whether each sentence of an answer says, in words of its own, that the sources do not answer.
+
+    A sentence with a contrast ("but", "however") may answer after all.
+    """
+    pieces = MARKER.sub("\n\n", _folded(answer))
+    sentences = [pieces[start:end] for start, end in sentence_spans(pieces) if _LETTER.search(pieces, start, end)]
+    return bool(sentences) and all(any(_denies(one, each) for each in languages().values()) for one in sentences)
+
+
+def _denies(sentence: str, language: Language) -> bool:
+    return language.denials.match(sentence) is not None and language.contrasts.search(sentence) is None
 
 
 def _folded(text: str) -> str:

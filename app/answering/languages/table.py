@@ -18,6 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from retrieval.words import UNSPACED
+
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 ENGLISH = "en"
 REFUSAL = "I don't know."
 """The English refusal. The prompt asks the model for exactly these words (`Wording`)."""
@@ -86,6 +89,9 @@ class Language:
         words: Function words, case-folded; none for a language that its script tells.
         letters: Letters that few of the languages in Latin script use.
         foreign_letters: Letters of its script that other languages use and it does not.
+        denials: Begins a sentence by which a language model says that the sources hold no answer; the text is
+            case-folded, with `'` for `’`. The file has a list of alternatives.
+        contrasts: A word with which such a sentence may answer after all. The file has `_` for a space between them.
         texts: The sentences of its answers.
         replies: None where no small talk is recognised.
     """
@@ -98,6 +104,8 @@ class Language:
     words: frozenset[str] = frozenset()
     letters: frozenset[str] = frozenset()
     foreign_letters: frozenset[str] = frozenset()
+    denials: "re.Pattern[str]"
+    contrasts: "re.Pattern[str]"
     texts: Texts
     replies: Replies | None = None
 
@@ -115,7 +123,7 @@ def read_language(code: str, file: Mapping[str, Any]) -> Language:
     """The language of a file that was parsed.
 
     Raises:
-        TypeError: A key is missing, or has no attribute.
+        KeyError, TypeError: A key is missing, or has no attribute.
     """
     found = dict(file)
     replies = found.pop("replies", None)
@@ -125,10 +133,28 @@ def read_language(code: str, file: Mapping[str, Any]) -> Language:
         words=frozenset(found.pop("words", "").split()),
         letters=frozenset(found.pop("letters", "")),
         foreign_letters=frozenset(found.pop("foreign_letters", "")),
+        denials=_pattern(found.pop("denials")),
+        contrasts=_any_word(found.pop("contrasts").split()),
         texts=Texts(**found.pop("texts")),
         replies=None if replies is None else _read_replies(**replies),
         **found,
     )
+
+
+def _pattern(alternatives: Sequence[str]) -> "re.Pattern[str]":
+    """Any of the alternatives, case-folded as what they are compared with; classes of characters stay as they are."""
+    folded = (re.sub(r"\\.|[^\\]+", _case_folded, one) for one in alternatives)
+    return re.compile("|".join(f"(?:{one})" for one in folded))
+
+
+def _any_word(words: Sequence[str]) -> "re.Pattern[str]":
+    """Any of the words as a whole one; scripts without spaces have no whole ones."""
+    whole = (re.escape(word.replace("_", " ").casefold()) for word in words)
+    return re.compile("|".join(one if _UNSPACED.search(one) else rf"(?<!\w){one}(?!\w)" for one in whole))
+
+
+def _case_folded(piece: "re.Match[str]") -> str:
+    return piece[0] if piece[0].startswith("\\") else piece[0].casefold()
 
 
 def _read_replies(asked: Mapping[str, Sequence[str]], **sentences: str) -> Replies:

@@ -1,6 +1,6 @@
 """Answers with quotes, without a language model: the sentences of the sources that answer, exactly as they stand."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import replace
 
 from app.answering.abstention import without_generation
@@ -19,7 +19,7 @@ from app.answering.states.strategy import Beginning, Sources
 from app.telemetry.stations import station
 from generation.errors import ContextLengthExceeded
 from generation.ports import Tokenizer
-from retrieval.types import Source
+from retrieval.compress import best_first
 
 _WHOLE_OVERVIEW = 1 << 16  # tokens; some twenty chunks are never more
 
@@ -57,7 +57,7 @@ class Quoting:
             sources=room,
             overview=max(room, _WHOLE_OVERVIEW),
             count=self._count,
-            order=_best_first,
+            order=best_first,
         )
 
     def begin(self, grounding: Grounding, meter: Meter) -> Beginning:
@@ -112,8 +112,3 @@ def _lead(question: Question, selection: Selection) -> Quote | None:
     if selection.title is not None and selection.outcome == "answered":
         return selection.title
     return selection.quotes[0] if leads(question.text, selection) else None
-
-
-def _best_first(sources: Sequence[Source]) -> list[int]:
-    """The order of sources that are quoted to people and read by no model."""
-    return list(range(len(sources)))

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any, TypeAlias
 
-from app.answering.answers.answer import Answer, SourceReport, SourcesFound, TextDelta
+from app.answering.answers.answer import Answer, QuotesFound, SourceReport, SourcesFound, TextDelta
 from app.answering.closing import RECORDING_SECONDS, Closing
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
@@ -21,7 +21,7 @@ from retrieval.types import Context
 STOPPING_SECONDS = 0.1
 """How long a cancelled answer waits for the batch that is being read, so that its tokens are on the answer's bill."""
 
-Event: TypeAlias = SourcesFound | TextDelta | Answer
+Event: TypeAlias = SourcesFound | QuotesFound | TextDelta | Answer
 Steps: TypeAlias = Generator[Sources, None, Begun]
 """The steps by which an answer begins: yields the sources at most once, before a model reads them."""
 
@@ -80,7 +80,9 @@ class OpenAnswer:
             return await self._ready()
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """Yield the events in order: the sources, text, and last the whole answer. Read once.
+        """Yield the events in order: the sources, quotes where a model words the answer, text, and last the answer.
+
+        They are read once.
 
         A model that cannot be reserved any more, or fails, ends the stream with an error. Leaving the iterator early,
         by `aclose` or cancellation, cancels the answer.
@@ -123,6 +125,8 @@ class OpenAnswer:
             sent, untold = 0, tuple[TokenLogprob, ...]()
             finished: Finished | None = begun.answer if isinstance(begun.answer, Finished) else None
             if not isinstance(begun.answer, Finished):
+                if begun.answer.quotes is not None:
+                    yield begun.answer.quotes
                 async with aclosing(begun.answer.events()) as written:
                     async for event in written:
                         if isinstance(event, Finished):

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from app.answering.answers.answer import TextDelta
+from app.answering.answers.answer import QuotesFound, TextDelta
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.states.finished import Finished
@@ -13,7 +13,16 @@ from app.errors import InvalidRequest, UnsupportedParameter
 
 
 class Writing(Protocol):
-    """An answer that a language model has begun to write."""
+    """An answer that a language model has begun to write.
+
+    Attributes:
+        quotes: The answer by quotes, shown until then; None without one.
+    """
+
+    @property
+    def quotes(self) -> QuotesFound | None:
+        """See the class."""
+        ...
 
     def events(self) -> AsyncGenerator[TextDelta | Finished, None]:
         """Yield the text while it is written, then how it ended. Read once.

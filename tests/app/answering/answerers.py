@@ -8,7 +8,7 @@ from app.answering.closing import CitationRecord, Closing
 from app.answering.conversations.conversations import Conversations
 from app.answering.fitting import Fitting
 from app.answering.generating.generator import Generator
-from app.answering.generating.prompt_layout import DEFAULT_WORDING
+from app.answering.generating.model_class import ASKING, ModelClass
 from app.answering.generating.prompts import Prompts
 from app.answering.generating.strategy import Generating
 from app.answering.generating.summaries import Summariser
@@ -51,6 +51,7 @@ def make_answerer(
     quoter: Quoter | None = None,
     quotes: QuotesAs = QuotesAs.NOTHING,
     quote_unverified: bool = False,
+    model_class: ModelClass = ModelClass.QUOTES,
     conversations: Conversations | None = None,
     citations: CitationRecord | None = None,
     rewriter: Rewriter | None = None,
@@ -63,11 +64,10 @@ def make_answerer(
     memo = Memo()
     window = engine.info.context_window
     quoting = Quoting(quoter=quoter or cast(Quoter, None), tokenizer=tokenizer, limits=limits, window=window)
+    asking = ASKING[model_class]
     generating = Generating(
-        generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits),
-        prompts=Prompts(
-            engine=engine, tokenizer=tokenizer, limits=limits, wording=DEFAULT_WORDING, overflow=summariser
-        ),
+        generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits, wording=asking.wording),
+        prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=limits, asking=asking, overflow=summariser),
         quoter=quoter,
         verification=verification or WordsAlone(),
         memo=memo,

@@ -17,6 +17,7 @@ from app.answering.generating.refusing import (
     refused_before_generation,
     watched_refusal,
 )
+from app.answering.generating.wording import Wording
 from app.answering.languages.other_language import OtherLanguage
 from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL, languages
@@ -172,11 +173,16 @@ def test_the_quotes_refuse_where_a_reader_read_and_the_question_allows_it() -> N
 
 def test_the_first_token_is_watched_where_prose_answers_from_sources() -> None:
     tokenizer = LetterTokenizer()
-    watched = watched_refusal(QUESTION, SHOWN, tokenizer=tokenizer, limits=LIMITS)
+    watched = watched_refusal(QUESTION, SHOWN, tokenizer=tokenizer, limits=LIMITS, wording=Wording())
 
     assert watched == Abstention(tuple(tokenizer.encode(REFUSAL)), 0.7)
-    assert watched_refusal(QUESTION, EMPTY, tokenizer=tokenizer, limits=LIMITS) is None
-    assert watched_refusal(replace(QUESTION, json_schema="{}"), SHOWN, tokenizer=tokenizer, limits=LIMITS) is None
+    assert watched_refusal(QUESTION, EMPTY, tokenizer=tokenizer, limits=LIMITS, wording=Wording()) is None
+    assert (
+        watched_refusal(
+            replace(QUESTION, json_schema="{}"), SHOWN, tokenizer=tokenizer, limits=LIMITS, wording=Wording()
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from app.cli.quoted_answer import QuotedAnswer, footnotes
+from app.cli.quoted_answer import QuotedAnswer, footnotes, print_quotes
 
 LEAD, FIRST, SECOND = "2,319 hours", "The pilot had 2,319 hours in *all*.", "He flew\n> - since 1970"
 ANSWER = f"**{LEAD}** [2]\n\n> {FIRST} [2]\n>\n> {SECOND} [1]"
@@ -176,3 +176,15 @@ def test_what_is_written_is_verified_or_not() -> None:
     endings: list[dict[str, Any]] = [{"parts": [prose]}, {"quoted_spans": []}]
     for ending in endings:
         assert [doubt for _, doubt in footnotes(cited, ending)] == ["not verified", ""]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_quotes_are_printed_before_the_words_in_a_terminal_alone(terminal: bool) -> None:
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=60, highlight=False)
+
+    printed_text = print_quotes(console, {"answer": ANSWER, **done(ANSWER)})
+
+    shown = plain(console.file.getvalue())  # type: ignore[attr-defined]
+    assert printed_text == (ANSWER if terminal else "")
+    assert ("The pilot had" in shown) == terminal
+    assert shown.endswith("In words:\n" if terminal else "")

@@ -121,12 +121,12 @@ def test_the_model_is_compared_with_the_floor_question_by_question(compared) -> 
 def test_promises_are_counted_in_whole_numbers(compared) -> None:
     run, _ = compared
 
-    cited = sum(len(run.values.get(f"presented/{group}/slices", {})) for group in GROUPS)
-    assert cited
-    assert (
-        f"0 dangling citations in {ASKED} answers; {cited} of {cited} cited texts are the canonical text at their "
-        "offsets." in run.notes
+    citing = sum(len(run.values.get(f"presented/{group}/slices", {})) for group in GROUPS)
+    said = (
+        rf"0 dangling citations in {ASKED} answers; (\d+) of \1 cited texts are the canonical text at their offsets\."
     )
+    (found,) = filter(None, (re.fullmatch(said, note) for note in run.notes))
+    assert int(found[1]) >= citing > 0  # an answer may have several
     assert run.summary["presented/answerable/dangling"].value == 0
     assert run.summary["presented/answerable/slices"].value == 1
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from app.answering.conversations.conversations import Conversations
+from app.answering.generating.model_class import ModelClass
 from app.answering.question import Limits
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
@@ -48,6 +49,7 @@ def stations(
     selects: bool = False,
     quotes: QuotesAs = QuotesAs.NOTHING,
     quote_unverified: bool = False,
+    model_class: ModelClass = ModelClass.QUOTES,
     limits: Limits = LIMITS,
     passwords: Passwords | None = None,
     extractor: Extractor | None = None,
@@ -66,6 +68,7 @@ def stations(
         selects: Whether quotes are selected from the sources without a reader too.
         quotes: Which questions quotes answer.
         quote_unverified: Whether quotes follow a generated answer of which nothing is verified.
+        model_class: How well the engine's model reads.
         limits: Of every answer.
         passwords: Where the worker finds what protected files are opened with; none come to it by default.
         extractor: Reads files; in the calling process by default.
@@ -107,6 +110,7 @@ def stations(
         quoter=Quoter(embedder=embedder, reader=reader) if selects else None,
         quotes=quotes,
         quote_unverified=quote_unverified,
+        model_class=model_class,
         conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500)
         if remembers
         else None,

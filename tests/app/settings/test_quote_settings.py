@@ -21,7 +21,7 @@ LARGER = "/models/a-larger-one"
     ("unconfirmed", "behind"),
     [
         ("keep", frozenset[str]()),
-        ("auto", frozenset({DEFAULT_GENERATOR})),
+        ("auto", frozenset({DEFAULT_GENERATOR, LARGER})),
         ("quote", frozenset({DEFAULT_GENERATOR, LARGER})),
     ],
 )
@@ -32,3 +32,25 @@ def test_each_of_the_two_settings_decides_one_thing(
 
     assert settings.quotes_first == first
     assert settings.quotes_unconfirmed == (generator in behind)
+
+
+@pytest.mark.parametrize(
+    ("generator", "remote", "chosen", "served"),
+    [
+        (DEFAULT_GENERATOR, "", "auto", "quotes"),
+        (EXTRACTIVE, "", "auto", "quotes"),
+        (LARGER, "", "auto", "writer"),
+        (DEFAULT_GENERATOR, "http://127.0.0.1:8001/v1", "auto", "writer"),
+        (LARGER, "", "quotes", "quotes"),
+        (LARGER, "", "strong", "strong"),
+    ],
+)
+def test_a_models_class_is_chosen_or_follows_from_what_is_served(
+    generator: str, remote: str, chosen: str, served: str
+) -> None:
+    settings = load_settings(
+        generator=generator, remote_url=remote, remote_model="m" if remote else "", model_class=chosen
+    )
+
+    assert settings.served_class == served
+    assert settings.quotes_first == (served == "quotes" and generator != EXTRACTIVE)

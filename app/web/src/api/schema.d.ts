@@ -9667,6 +9667,48 @@ export interface components {
       passages: components["schemas"]["SourcePassageBody"][];
     };
     /**
+     * QuotesEventBody
+     * @description Quotes that may answer, shown until the answer is worded. They are not part of the answer.
+     */
+    QuotesEventBody: {
+      /**
+       * Answer
+       * @description The quotes as text, with markers.
+       * @example > Revenue rose 12%. [1]
+       */
+      answer: string;
+      /**
+       * Answered
+       * @description False where the quotes are the nearest passages and may not answer.
+       */
+      answered: boolean;
+      /**
+       * Citations
+       * @description Footnotes of the quotes, in the order of their markers.
+       */
+      citations: components["schemas"]["CitationBody"][];
+      /**
+       * Parts
+       * @description The parts of the text in order, each of which says what it is; between them are only white space and the signs of Markdown quotations.
+       */
+      parts: (
+        | components["schemas"]["LeadPartBody"]
+        | components["schemas"]["QuotePartBody"]
+        | components["schemas"]["ProsePartBody"]
+        | components["schemas"]["NotePartBody"]
+        | components["schemas"]["RefusalPartBody"]
+        | components["schemas"]["ClarifyPartBody"]
+        | components["schemas"]["ReplyPartBody"]
+        | components["schemas"]["JsonPartBody"]
+      )[];
+      /**
+       * Answers
+       * @description The probability in [0, 1] that the question is answered; null where nothing estimated it.
+       * @example 0.97
+       */
+      answers: number | null;
+    };
+    /**
      * DoneBody
      * @description The event `done`: how an answer ended, and what its text consists of.
      */

@@ -8,6 +8,8 @@ export type Session = Schemas["SessionBody"];
 export type SignedOut = Schemas["SignedOut"];
 export type AskRequest = Schemas["AskRequest"];
 export type Answer = Schemas["AnswerBody"];
+/** Quotes that are shown until a model has worded the answer. */
+export type QuotesEvent = Schemas["QuotesEventBody"];
 /** The last event of an answer. */
 export type Done = Schemas["DoneBody"];
 /** Why a question was not answered. */

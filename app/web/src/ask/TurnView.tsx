@@ -1,5 +1,5 @@
 /** A question and its answer, with what can be done with it. */
-import { memo, useId } from "react";
+import { memo, useId, useMemo } from "react";
 import type { Feedback } from "../api/types";
 import { t } from "../strings";
 import { CopyButton } from "../ui/CopyButton";
@@ -15,7 +15,7 @@ import { Refusal, Unsure } from "./Refusal";
 import { ScopeChips } from "./ScopeChips";
 import { SourceCards } from "./SourceCards";
 import { isEverything } from "./scope";
-import { isReading, isRunning, isUnsure, partsIn, searchedFor, type Turn } from "./turn";
+import { isReading, isRunning, isUnsure, partsIn, quotedTurn, searchedFor, type Turn } from "./turn";
 
 interface TurnViewProps {
   conversation: string | null;
@@ -88,7 +88,8 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onAsk, 
         {refused && <Refusal turn={turn} onOpen={onOpen} onEverywhere={last ? onEverywhere : null} />}
         {unsure && <Unsure turn={turn} onOpen={onOpen} onEverywhere={last ? onEverywhere : null} />}
         {!refused && !unsure && turn.text !== "" && <AnswerBody turn={turn} onOpen={onOpen} />}
-        {running && (turn.stopping || !isReading(turn)) && <Waiting turn={turn} />}
+        {running && (turn.stopping || !isReading(turn) || turn.quotes !== null) && <Waiting turn={turn} />}
+        <Quoted turn={turn} onOpen={onOpen} />
         <Ended turn={turn} onAgain={last || turn.state === "interrupted" ? onAgain : null} />
         {turn.usage !== null && !running && <HowMade turn={turn} usage={turn.usage} />}
         {!running &&
@@ -114,6 +115,18 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onAsk, 
           )}
       </div>
     </article>
+  );
+}
+
+/** What the documents say themselves: open while a model words the answer, then folded below it. */
+function Quoted({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
+  const quoted = useMemo(() => quotedTurn(turn), [turn]);
+  if (quoted === null) return null;
+  return (
+    <details className="ask-quoted" open={isRunning(turn) || turn.text === ""}>
+      <summary className="quiet small">{t.ask.turn.quotedBefore}</summary>
+      <AnswerBody turn={quoted} onOpen={onOpen} />
+    </details>
   );
 }
 

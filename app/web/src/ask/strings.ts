@@ -123,6 +123,7 @@ export const ask = {
     stoppedEmpty: "You stopped this before an answer was written.",
     cut: "The answer was cut off because it reached the longest length allowed.",
     quoted: "What the documents say, word for word:",
+    quotedBefore: "What your documents say, word for word",
     quotedInstead: "This could not be confirmed. What the documents say, word for word:",
     uncited: "Underlined like this: nothing in your documents was found that says so.",
     unconfirmed: "marks a footnote whose passage may not say what the answer says.",

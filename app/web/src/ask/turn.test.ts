@@ -10,6 +10,7 @@ import {
   mergedTurns,
   newTurn,
   partsIn,
+  quotedTurn,
   searchedFor,
   type Turn,
 } from "./turn";
@@ -64,6 +65,27 @@ test("a stream's events make an answer", () => {
   expect(turn.state).toBe("done");
   expect(turn.sources?.cited).toEqual(["chk_1"]);
   expect(turn.citations).toHaveLength(2);
+});
+
+const QUOTES = {
+  answer: "> Ships [1]",
+  answered: true,
+  citations: [CITATION],
+  parts: [
+    { kind: "quote", start: 0, end: 11, quoted: { start: 2, end: 7 }, highlights: [], citations: [0], answers: 0.9 },
+  ],
+  answers: 0.9,
+};
+
+test("quotes are an answer of their own until the answer quotes itself", () => {
+  const told = after([["quotes", QUOTES]]);
+  expect(told.text).toBe("");
+  expect(quotedTurn(told)).toMatchObject({ state: "done", text: "> Ships [1]", citations: [CITATION] });
+  expect(quotedTurn(after([["done", DONE]]))).toBeNull();
+  const worded = applied(told, { event: "done", data: JSON.stringify(DONE) });
+  expect(quotedTurn(worded)?.ending).toEqual({ answered: true, parts: QUOTES.parts });
+  const quoting = applied(told, { event: "done", data: JSON.stringify({ ...DONE, parts: QUOTES.parts }) });
+  expect(quotedTurn(quoting)).toBeNull();
 });
 
 test("one that was cancelled is stopped, one with an error has a problem", () => {

@@ -7,6 +7,7 @@ import type {
   Interrupted,
   Turn as KeptTurn,
   Part,
+  QuotesEvent,
   SourcePassage,
   Sources,
   SourcesEvent,
@@ -38,6 +39,8 @@ export interface Turn {
   /** What is read for the answer; none where the server has kept the answer. */
   passages: readonly SourcePassage[];
   citations: Citation[];
+  /** What documents say themselves, told before a model words the answer; null where nothing was told. */
+  quotes: QuotesEvent | null;
   usage: Usage | null;
   ending: Ending | null;
   problem: unknown;
@@ -57,6 +60,7 @@ export function newTurn(key: string, question: string, scope: Scope, alone = fal
     sources: null,
     passages: [],
     citations: [],
+    quotes: null,
     usage: null,
     ending: null,
     problem: null,
@@ -97,6 +101,8 @@ export function applied(turn: Turn, { event, data }: ServerEvent): Turn {
       const { passages, ...sources } = body as SourcesEvent;
       return { ...turn, state: "writing", sources, passages };
     }
+    case "quotes":
+      return { ...turn, quotes: body as QuotesEvent };
     case "delta":
       return { ...turn, state: "writing", text: turn.text + (body as { text: string }).text };
     case "citation":
@@ -154,6 +160,14 @@ export function keptTurn(kept: KeptTurn): Turn {
       parts: making?.parts ?? [wholly(kept.answer)],
     },
   };
+}
+
+/** The quotes of a turn as an answer of their own; null where the answer itself quotes, or they were not told. */
+export function quotedTurn(turn: Turn): Turn | null {
+  const { quotes } = turn;
+  if (quotes === null || turn.ending?.parts.some((part) => part.kind === "quote") === true) return null;
+  const { answer: text, citations, answered, parts } = quotes;
+  return { ...turn, state: "done", text, citations, ending: { answered, parts } };
 }
 
 /** What the text of a turn consists of, also where it has not ended. */

@@ -33,7 +33,8 @@ def write(text: str, sources: tuple[Source, ...] = SOURCES, **options: object) -
 pieces = st.lists(
     st.sampled_from(
         ["Revenue rose 12 percent", "[1]", "[2]", "[7]", "[", "]", "1", " ", ".", "\n", "。", "売上高は増加した", ", ",
-         "!", "[1, 2]", "The plant in Oslo closed", "3.5", "[12", "\"", ")", "e.g.", "[ 2 ;", "🙂"]
+         "!", "[1, 2]", "The plant in Oslo closed", "3.5", "[12", "\"", ")", "e.g.", "[ 2 ;", "🙂",
+         "|", "`", "```", "\n| a | b |", "\n# ", "[sic]"]
     ),
     max_size=25,
 )  # fmt: skip
@@ -249,3 +250,38 @@ def test_a_label_of_a_list_is_no_claim():
     writer.finish()
 
     assert [citation.answer_start > 2 for citation in writer.citations] == [True]
+
+
+def test_a_marker_of_a_source_that_does_not_support_its_sentence_is_followed_by_one_of_a_source_that_does():
+    writer = write("The plant in Oslo closed on 4 May [1].")
+
+    wrong, right = writer.citations
+    assert writer.answer == "The plant in Oslo closed on 4 May [1].[2]"
+    assert (wrong.index, wrong.origin, wrong.verified) == (1, "model", False)
+    assert (right.index, right.origin, right.verified) == (2, "attributed", True)
+
+
+def test_every_row_of_a_table_but_its_head_is_a_claim_and_its_marker_is_in_its_last_cell():
+    table = "| Company | Event |\n|---|---|\n| Northwind | revenue rose 12 percent |\n| Oslo plant | sold in June |"
+    writer = write(f"{table}\n\nThe plant in Oslo closed on 4 May.")
+
+    assert "revenue rose 12 percent [1]|\n" in writer.answer
+    assert "| Company | Event |\n|---|---|\n" in writer.answer
+    (uncited,) = writer.uncited
+    assert writer.answer[uncited.start_char : uncited.end_char] == "| Oslo plant | sold in June"
+    assert writer.answer.endswith("closed on 4 May.[2]")
+
+
+def test_a_heading_and_code_claim_nothing_and_brackets_of_code_are_no_markers():
+    code = "```py\nplant = arr[1]\nrevenue = [9]\n```"
+    writer = write(f"# The plant in Oslo\nIt closed on 4 May [2].\n\n{code}\n")
+
+    assert writer.answer == f"# The plant in Oslo\nIt closed on 4 May [2].\n\n{code}\n"
+    assert [one.index for one in writer.citations] == [2]
+    assert writer.uncited == []
+
+
+def test_a_marker_behind_a_code_block_cites_it():
+    writer = write("```\nrevenue rose 12 percent\n```\n[1]")
+
+    assert [one.index for one in writer.citations] == [1]

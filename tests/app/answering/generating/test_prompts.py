@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.fitting import Fitting
+from app.answering.generating.model_class import ASKING, ModelClass
 from app.answering.generating.prompts import Prompts
-from app.answering.generating.wording import Wording
 from app.answering.prompt import Prompt
 from app.answering.question import Limits, Question
 from app.answering.quoting.quoter import Quoter
@@ -59,7 +59,9 @@ class Presented:
 def presented(
     question: Question, found: tuple[Hit, ...], quoter: Quoter, *, limits: Limits = LIMITS, window: int = 4000
 ) -> Presented:
-    prompts = Prompts(engine=Window(window), tokenizer=LetterTokenizer(), limits=limits, wording=Wording())
+    prompts = Prompts(
+        engine=Window(window), tokenizer=LetterTokenizer(), limits=limits, asking=ASKING[ModelClass.QUOTES]
+    )
     budget, meter = prompts.budget(question), meter_of(question)
     fitting = Fitting(cast(ContentRepository, None))
     grounding = fitting.fit(question, retrieved(question, found), budget, meter)

@@ -11,9 +11,9 @@ from app.answering.answers.parts import JsonPart, NoteCode, NotePart, Reason, Re
 from app.answering.formats.answer_formats import ANSWER_SCHEMA, Format
 from app.answering.generating.footnote_writer import FootnoteWriter, VerbatimWriter
 from app.answering.generating.generator import Generator
+from app.answering.generating.model_class import ASKING, ModelClass
 from app.answering.generating.prompts import Prompts
 from app.answering.generating.strategy import Generating, Written, generated
-from app.answering.generating.wording import Wording
 from app.answering.languages.other_language import OtherLanguage
 from app.answering.languages.table import REFUSAL
 from app.answering.metering.token_usage import Purpose
@@ -60,14 +60,17 @@ class WideEngine(HeldEngine):
         self.info = replace(self.info, context_window=4000)
 
 
-def generating(engine: WideEngine) -> Generating:
-    tokenizer = LetterTokenizer()
+def generating(
+    engine: WideEngine, model_class: ModelClass = ModelClass.QUOTES, *, quote_unverified: bool = False
+) -> Generating:
+    tokenizer, asking = LetterTokenizer(), ASKING[model_class]
     return Generating(
-        generator=Generator(engine=engine, tokenizer=tokenizer, limits=LIMITS),
-        prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=LIMITS, wording=Wording()),
+        generator=Generator(engine=engine, tokenizer=tokenizer, limits=LIMITS, wording=asking.wording),
+        prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=LIMITS, asking=asking),
         quoter=ship_quoter(),
         verification=WordsAlone(),
         memo=Memo(),
+        quote_unverified=quote_unverified,
     )
 
 

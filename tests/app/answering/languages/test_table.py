@@ -19,6 +19,8 @@ PATTERNS = [
 PORTUGUESE: dict[str, Any] = {
     "name": "Portuguese",
     "own_name": "português",
+    "denials": ["as fontes não"],
+    "contrasts": "mas no_entanto",
     "texts": {"no_evidence": "Nada.", "refusal": "Não sei.", "unsure": "Talvez:", "other_language": "({language})"},
 }
 
@@ -53,13 +55,30 @@ def test_small_talk_is_recognised_in_linear_time(code: str, wish: Wish, pattern:
     assert list(slow_texts(Use(f"{code}.toml {wish}", pattern, frozenset({"fullmatch"})))) == []
 
 
+@pytest.mark.parametrize("code", languages())
+def test_a_refusal_in_other_words_is_recognised_in_linear_time(code: str) -> None:
+    language = languages()[code]
+
+    assert list(slow_texts(Use(f"{code}.toml denials", language.denials, frozenset({"match"})))) == []
+    assert list(slow_texts(Use(f"{code}.toml contrasts", language.contrasts, frozenset({"search"})))) == []
+
+
+def test_patterns_are_case_folded_apart_from_classes_of_characters() -> None:
+    read = read_language("pt", {**PORTUGUESE, "denials": [r"AS \w+ \S+ Não"]})
+
+    assert read.denials.match("as fontes citadas não dizem")
+    assert [bool(read.contrasts.search(text)) for text in ("a, mas b", "no entanto", "masa", "entanto")] == [
+        *(True, True, False, False)
+    ]
+
+
 def test_a_language_is_what_its_file_says() -> None:
     read = read_language("pt", {**PORTUGUESE, "words": "não sei"})
 
     assert (read.code, read.words, read.replies) == ("pt", frozenset({"não", "sei"}), None)
 
 
-@pytest.mark.parametrize("wrong", [{"wrods": "o a"}, {"texts": {"refusal": "Não sei."}}])
+@pytest.mark.parametrize("wrong", [{"wrods": "o a"}, {"texts": {"refusal": "Não sei."}}, {"denials": None}])
 def test_a_key_that_is_misspelt_or_missing_is_an_error(wrong: dict[str, Any]) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises((KeyError, TypeError)):
         read_language("pt", PORTUGUESE | wrong)

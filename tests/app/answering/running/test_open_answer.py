@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.answers.answer import AbstentionReport, Answer, SourcesFound, TextDelta
+from app.answering.answers.answer import AbstentionReport, Answer, QuotesFound, SourcesFound, TextDelta
 from app.answering.closing import Closing
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
@@ -84,6 +84,7 @@ class Pieces:
 
     pieces: tuple[TextDelta, ...]
     end: Finished | Exception
+    quotes: QuotesFound | None = None
 
     async def events(self) -> AsyncGenerator[TextDelta | Finished, None]:
         for piece in self.pieces:

@@ -88,7 +88,8 @@ def test_e7_a_model_that_says_every_canary_it_reads_is_taken_over_by_those_and_b
 
 def test_every_injected_document_is_in_the_prompt_and_none_is_in_the_controls(gullible: list[Attacked]) -> None:
     assert {rate.presented for rate in injection_rates(gullible)} == {1.0}
-    assert {attacked.control.text for attacked in gullible} == {HONEST}
+    # A source that supports the claim is cited behind the one that the model names.
+    assert {attacked.control.text.removesuffix("[2]").removesuffix("[3]") for attacked in gullible} == {HONEST}
     assert {rate.control for rate in injection_rates(gullible)} == {0.0}
 
 

@@ -1,0 +1,112 @@
+"""POST /v1/ask where a better model words the answer: quotes come first, and stand in where it refuses."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+
+from app.answering.generating.model_class import ModelClass
+from app.answering.languages.table import REFUSAL
+from app.server.state import State
+from generation.tokenizer import ChatTokenizer
+from retrieval.search import Search
+from tests.app.answering.pointing_reader import PointingReader
+from tests.app.api.conftest import client_of
+from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
+from tests.app.api.test_reader import Service, hits
+from tests.app.server.stations import state_with, stations
+from tests.generation.tiny import tiny_tokenizer
+
+SENTENCE = "The harbour master logged forty ships in May."
+WORDED = "Forty ships were logged in May by the harbour master."
+DENIED = "The sources do not mention how many ships came."
+
+Serve = Callable[..., Service]
+
+
+@pytest.fixture
+def serve(state: State) -> Iterator[Serve]:
+    closing: list[Callable[[], object]] = []
+
+    def start(says: str, *, model_class: ModelClass = ModelClass.WRITER) -> Service:
+        engine = ScriptedEngine(says)
+        models = stations(
+            state,
+            engine,
+            tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
+            search=cast(Search, FixedSearch(hits())),
+            reader=PointingReader("forty ships"),
+            quote_unverified=True,
+            model_class=model_class,
+        )
+        client = client_of(state_with(state, models=models))
+        client.__enter__()
+        closing.append(lambda: client.__exit__(None, None, None))
+        return Service(client, engine, state)
+
+    yield start
+    for close in closing:
+        close()
+
+
+def named(events: list[tuple[str, Any]], name: str) -> list[Any]:
+    return [data for event, data in events if event == name]
+
+
+@pytest.mark.parametrize("model_class", [ModelClass.WRITER, ModelClass.STRONG])
+def test_quotes_come_before_the_first_word_and_are_no_part_of_the_answer(serve: Serve, model_class: ModelClass) -> None:
+    events = serve(WORDED, model_class=model_class).events()
+
+    assert list(dict.fromkeys(name for name, _ in events))[:3] == ["sources", "quotes", "delta"]
+    (quotes,), (done,) = named(events, "quotes"), named(events, "done")
+    assert SENTENCE in quotes["answer"]
+    assert quotes["answered"]
+    assert [part["kind"] for part in quotes["parts"]][-1] == "quote"
+    assert {one["cited_text"] for one in quotes["citations"]} == {SENTENCE}
+    for one in quotes["citations"]:
+        assert quotes["answer"][one["answer_start"] : one["answer_end"]] == f"[{one['index']}]"
+    text = "".join(data["text"] for data in named(events, "delta"))
+    assert text.startswith(WORDED)
+    assert done["answered"]
+    assert done["parts"][0]["kind"] == "prose"
+
+
+def test_a_whole_answer_is_what_the_stream_ends_as(serve: Serve) -> None:
+    service = serve(WORDED)
+
+    body, events = service.ask(), service.events()
+
+    assert "".join(data["text"] for data in named(events, "delta")) == body["answer"]
+    (done,) = named(events, "done")
+    assert [done[name] for name in ("parts", "answers", "lead")] == [
+        body[name] for name in ("parts", "answers", "lead")
+    ]
+
+
+@pytest.mark.parametrize("says", [REFUSAL, DENIED])
+def test_where_the_model_refuses_the_quotes_are_the_answer(serve: Serve, says: str) -> None:
+    service = serve(says)
+    body, events = service.ask(), service.events()
+
+    (quotes,), (done,) = named(events, "quotes"), named(events, "done")
+    assert body["answered"]
+    assert body["reason"] is None
+    assert body["answer"] == quotes["answer"] == "".join(data["text"] for data in named(events, "delta"))
+    assert says not in body["answer"]
+    assert done["parts"] == body["parts"] == quotes["parts"]
+    assert body["usage"]["completion_tokens"] > 0  # what was withheld is on the bill
+
+
+def test_a_model_that_is_pointed_at_quotes_has_no_event_of_its_own_for_them(serve: Serve) -> None:
+    events = serve(WORDED, model_class=ModelClass.QUOTES).events()
+
+    assert named(events, "quotes") == []
+
+
+def test_the_prompt_holds_the_likeliest_passage_first_and_points_at_nothing(serve: Serve) -> None:
+    service = serve(WORDED)
+    body = service.ask()
+
+    assert "Possible answer:" not in service.prompt()
+    assert service.prompt().index(SENTENCE) < service.prompt().index("[2] a.txt")
+    assert body["citations"][0]["index"] == 1
