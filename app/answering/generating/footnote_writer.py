@@ -26,6 +26,7 @@ _UNSPACED_TERMINATORS = "。！？"
 _ABBREVIATION = re.compile(r"\b(?:[^\W\d_]|v|vs|Dr|Mr|Mrs|Ms|St|Jr|Sr|Prof|Inc|Ltd|Co|Corp|Fig|al|e\.g|i\.e)\Z")
 _LINE_STARTS = "\n[-*•#|0123456789"
 _FENCE = "```"
+_CLOSING = f"{_TERMINATORS}\n`"  # what may end a sentence
 _ROW = "|"
 _CLOSERS = "\"'”’»)]」』"
 
@@ -114,7 +115,7 @@ class FootnoteWriter:
 
     def closes(self, text: str) -> bool:
         """Whether feeding `text` may finish a sentence, which is then verified; that may take a while."""
-        return self._ended or any(char in _TERMINATORS or char == "\n" for char in self._held + text)
+        return self._ended or any(char in _CLOSING for char in self._held + text)
 
     def feed(self, text: str) -> str:
         """Take generated text, return the part of the answer that can be shown now."""
