@@ -49,9 +49,9 @@ test("what documents say stands open below the words while they are written, and
   const part = { kind: "quote", start: 0, end: 17, quoted: { start: 2, end: 17 }, highlights: [], citations: [] };
   const quotes = { answer: "> His leg was cut.", answered: true, citations: [], parts: [part], answers: 0.9 };
   const [writing, done] = [shown(WRITING, quotes), shown(null, quotes)];
-  expect(writing).toContain('<details class="ask-quoted" open="">');
+  expect(writing).toContain('<details class="ask-before" open="">');
   expect(writing).toContain("His leg was cut");
   expect(writing.indexOf("A broken leg.")).toBeLessThan(writing.indexOf("His leg was cut"));
-  expect(done).toContain('<details class="ask-quoted">');
-  expect(shown(null)).not.toContain("ask-quoted");
+  expect(done).toContain('<details class="ask-before">');
+  expect(shown(null)).not.toContain("ask-before");
 });

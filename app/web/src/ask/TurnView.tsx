@@ -123,7 +123,7 @@ function Quoted({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }) {
   const quoted = useMemo(() => quotedTurn(turn), [turn]);
   if (quoted === null) return null;
   return (
-    <details className="ask-quoted" open={isRunning(turn) || turn.text === ""}>
+    <details className="ask-before" open={isRunning(turn) || turn.text === ""}>
       <summary className="quiet small">{t.ask.turn.quotedBefore}</summary>
       <AnswerBody turn={quoted} onOpen={onOpen} />
     </details>
