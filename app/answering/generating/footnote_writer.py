@@ -220,7 +220,7 @@ class FootnoteWriter:
         return len(_FENCE)
 
     def _row(self, *, final: bool) -> int:
-        """Handle the sign between cells: at the end of a row it follows the row's markers, which no cell else shows."""
+        """Handle the sign between cells: at the end of a row it follows the row's markers."""
         rest = self._held[1:].lstrip(" \t")
         if not rest and not final:
             return 0

@@ -155,9 +155,11 @@ class OpenAnswer:
     async def _begun(self) -> None:
         result, early = self._stepping.result, self._stepping.early
         await self._first_of(result, early)
+        if early.done() and early.result().final:
+            return  # told first, also where reading them has failed by now
         if result.done():
             result.result()
-        elif not early.result().final:
+        else:
             await self._ready()
 
     async def _ready(self) -> Begun:
