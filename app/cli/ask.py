@@ -49,11 +49,10 @@ def ask(
         citations: list[dict[str, Any]] = []
         usage: dict[str, Any] = {}
         answer = QuotedAnswer(console)
-        quoted = ""
         for event, data in answer_events(client, body):
             match event:
                 case "quotes":
-                    quoted = print_quotes(console, data)
+                    print_quotes(console, data)
                 case "delta":
                     answer.feed(data["text"], part=data.get("part"))
                 case "citation":
@@ -63,8 +62,7 @@ def ask(
                 case "error":
                     raise Refused(data["detail"])
                 case "done":
-                    if not quoted or answer.text != quoted:
-                        answer.finish(data)
+                    answer.finish(data)
                     _footnotes(console, citations, data)
                     _bill(console, usage, data)
 

@@ -28,11 +28,6 @@ class QuotedAnswer:
         self._text = ""
         self._printed = 0  # characters
 
-    @property
-    def text(self) -> str:
-        """What was fed so far."""
-        return self._text
-
     def feed(self, text: str, *, part: int | None = None) -> None:
         """Add the next piece of the answer's text, and print it if it belongs to a `part` that is being written."""
         self._text += text
@@ -69,21 +64,15 @@ class QuotedAnswer:
             at = end + 1
 
 
-def print_quotes(console: Console, quotes: Mapping[str, Any]) -> str:
-    """Print the stream's event `quotes`, shown until a model has worded the answer; in a terminal alone.
-
-    Returns:
-        The text that was printed, "" elsewhere: an answer with the same text need not be printed again.
-    """
+def print_quotes(console: Console, quotes: Mapping[str, Any]) -> None:
+    """Print the stream's event `quotes`, shown until a model has worded the answer; in a terminal alone."""
     if not console.is_terminal:
-        return ""
+        return
     console.print(Text("Your documents say:", style="dim"))
     shown = QuotedAnswer(console)
     shown.feed(quotes["answer"])
     shown.finish(quotes)
     console.print()
-    console.print(Text("In words:", style="dim"))
-    return str(quotes["answer"])
 
 
 def footnotes(citations: Sequence[Mapping[str, Any]], done: Mapping[str, Any]) -> list[tuple[Mapping[str, Any], str]]:

@@ -40,8 +40,8 @@ class AnswerSettings(BaseModel, frozen=True):
     unconfirmed: Literal["auto", "keep", "quote"] = Field(
         default="auto",
         description="What happens to answers of which nothing could be verified: keep leaves them as they are, quote, "
-        "which is auto, appends quotes from the documents. With quote, quotes also replace a refusal by a writer or "
-        "strong model.",
+        "which is auto, appends quotes from the documents. With quote, the nearest quotes also replace a refusal by a "
+        "writer or strong model.",
     )
     prompt_file: str = Field(
         default="", description="TOML file with your own wording of the prompt; missing keys keep the default."

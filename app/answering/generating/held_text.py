@@ -1,4 +1,4 @@
-"""Holds the beginning of a generated answer back while it may be a refusal, which quotes then replace."""
+"""Holds the beginning of a generated answer back while it may be a refusal, which the nearest quotes then replace."""
 
 from app.answering.languages.refusals import refuses
 from retrieval.sentences import sentence_spans

@@ -132,8 +132,8 @@ class Generating:
         model = self._generator.model
         if rest := "" if held is None else held.finish():
             if _refused(writer.footnotes, completion):
-                quotes = by_quotes(grounding, selection)
-                yield replace(quotes, completion=completion, prompt=prompted.prompt, model=model)
+                nearest = _nearest(prompted, writer.footnotes, completion, generation.refused_from)
+                yield replace(nearest, completion=completion, prompt=prompted.prompt, model=model)
                 return
             yield TextDelta(rest, part=0)
         if self._quote_unverified:
@@ -142,7 +142,7 @@ class Generating:
         yield replace(finished, prompt=prompted.prompt, model=model)
 
     def _replaces(self, prompted: "Prompted") -> bool:
-        """Whether quotes replace the answer where the model refuses: they are read by a reader that found some."""
+        """Whether quotes replace the model's text where it refuses: a reader has read the sources and found some."""
         question, selection = prompted.grounding.question, prompted.selection
         prose = question.json_schema is None and question.sampling.logprobs is None
         chosen = self._prompts.asking.passages is not None and self._quote_unverified
@@ -240,6 +240,19 @@ def _found(prompted: Prompted) -> QuotesFound:
     found = by_quotes(prompted.grounding, prompted.selection)
     markers = [Span(one.answer_start, one.answer_end) for one in found.citations]
     return QuotesFound(found.text, found.citations, cited(found.parts, markers), found.reason, found.answers)
+
+
+def _nearest(
+    prompted: Prompted, footnotes: FootnoteWriter, completion: Completion, refused_from: float | None
+) -> Finished:
+    """The quotes as the nearest passages, where a model that reads better than the reader finds no answer in them."""
+    context, selection = prompted.grounding.context, prompted.selection
+    assert selection is not None, "only quotes that were found replace a text"
+    _, report = after_generation(
+        footnotes, completion, context=context, selection=selection, threshold=refused_from, failed=False
+    )
+    unsure = by_quotes(prompted.grounding, replace(selection, outcome="unsure"))
+    return replace(unsure, abstention=report)
 
 
 def _refused(footnotes: FootnoteWriter, completion: Completion) -> bool:

@@ -1,20 +1,14 @@
 """POST /v1/ask in another language than the documents: a refusal that a model wrote says so, as quotes do."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from app.answering.languages.table import languages
 from app.server.state import State
-from generation.tokenizer import ChatTokenizer
-from retrieval.search import Search
-from tests.app.answering.pointing_reader import PointingReader
-from tests.app.api.conftest import client_of
-from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
-from tests.app.api.test_reader import QUESTION, Service, hits
-from tests.app.server.stations import state_with, stations
-from tests.generation.tiny import tiny_tokenizer
+from tests.app.api.pointed_service import pointed_service
+from tests.app.api.test_reader import QUESTION, Service
 
 GERMAN = "Wie viele Schiffe hat der Hafenmeister im Mai gezählt?"
 NOTE = languages()["de"].texts.other_language.format(language="English")
@@ -23,16 +17,8 @@ REFUSAL = languages()["de"].texts.refusal
 
 @pytest.fixture
 def service(state: State) -> Iterator[Service]:
-    engine = ScriptedEngine(REFUSAL)
-    models = stations(
-        state,
-        engine,
-        tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
-        search=cast(Search, FixedSearch(hits())),
-        reader=PointingReader("forty ships"),
-    )
-    with client_of(state_with(state, models=models)) as client:
-        yield Service(client, engine, state)
+    with pointed_service(state, REFUSAL) as service:
+        yield service
 
 
 def ask(service: Service, question: str = GERMAN, **fields: Any) -> Any:

@@ -1,7 +1,8 @@
 """POST /v1/ask where nothing the model wrote can be confirmed: the documents' own words follow, quoted and cited."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -9,14 +10,8 @@ from app.answering.citing.citation import CONFIRMED
 from app.answering.languages.table import REFUSAL
 from app.server.state import State
 from app.types import Operation
-from generation.tokenizer import ChatTokenizer
-from retrieval.search import Search
-from tests.app.answering.pointing_reader import PointingReader
-from tests.app.api.conftest import client_of
-from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
-from tests.app.api.test_reader import Service, hits
-from tests.app.server.stations import state_with, stations
-from tests.generation.tiny import tiny_tokenizer
+from tests.app.api.pointed_service import pointed_service
+from tests.app.api.test_reader import Service
 
 CLAIM = "Ninety zeppelins [1]."
 SENTENCE = "The harbour master logged forty ships in May."
@@ -28,31 +23,12 @@ Serve = Callable[..., Service]
 
 @pytest.fixture
 def serve(state: State) -> Iterator[Serve]:
-    closing: list[Callable[[], object]] = []
+    with ExitStack() as stack:
 
-    def start(
-        says: str,
-        *,
-        points_at: str | None = "forty ships",
-        quotes: bool = True,
-    ) -> Service:
-        engine = ScriptedEngine(says)
-        models = stations(
-            state,
-            engine,
-            tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
-            search=cast(Search, FixedSearch(hits())),
-            reader=PointingReader(points_at) if points_at is not None else None,
-            quote_unverified=quotes,
-        )
-        client = client_of(state_with(state, models=models))
-        client.__enter__()
-        closing.append(lambda: client.__exit__(None, None, None))
-        return Service(client, engine, state)
+        def start(says: str, *, points_at: str | None = "forty ships", quotes: bool = True) -> Service:
+            return stack.enter_context(pointed_service(state, says, points_at=points_at, quote_unverified=quotes))
 
-    yield start
-    for close in closing:
-        close()
+        yield start
 
 
 def cited(body: Any) -> list[tuple[str, str, bool]]:

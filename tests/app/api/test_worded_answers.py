@@ -1,21 +1,16 @@
-"""POST /v1/ask where a better model words the answer: quotes come first, and stand in where it refuses."""
+"""POST /v1/ask where a better model words the answer: quotes come first; where it refuses they are the nearest."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from app.answering.generating.model_class import ModelClass
 from app.answering.languages.table import REFUSAL
 from app.server.state import State
-from generation.tokenizer import ChatTokenizer
-from retrieval.search import Search
-from tests.app.answering.pointing_reader import PointingReader
-from tests.app.api.conftest import client_of
-from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
-from tests.app.api.test_reader import Service, hits
-from tests.app.server.stations import state_with, stations
-from tests.generation.tiny import tiny_tokenizer
+from tests.app.api.pointed_service import pointed_service
+from tests.app.api.test_reader import Service
 
 SENTENCE = "The harbour master logged forty ships in May."
 WORDED = "Forty ships were logged in May by the harbour master."
@@ -26,27 +21,13 @@ Serve = Callable[..., Service]
 
 @pytest.fixture
 def serve(state: State) -> Iterator[Serve]:
-    closing: list[Callable[[], object]] = []
+    with ExitStack() as stack:
 
-    def start(says: str, *, model_class: ModelClass = ModelClass.WRITER) -> Service:
-        engine = ScriptedEngine(says)
-        models = stations(
-            state,
-            engine,
-            tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
-            search=cast(Search, FixedSearch(hits())),
-            reader=PointingReader("forty ships"),
-            quote_unverified=True,
-            model_class=model_class,
-        )
-        client = client_of(state_with(state, models=models))
-        client.__enter__()
-        closing.append(lambda: client.__exit__(None, None, None))
-        return Service(client, engine, state)
+        def start(says: str, *, model_class: ModelClass = ModelClass.WRITER) -> Service:
+            serving = pointed_service(state, says, quote_unverified=True, model_class=model_class)
+            return stack.enter_context(serving)
 
-    yield start
-    for close in closing:
-        close()
+        yield start
 
 
 def named(events: list[tuple[str, Any]], name: str) -> list[Any]:
@@ -84,16 +65,19 @@ def test_a_whole_answer_is_what_the_stream_ends_as(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("says", [REFUSAL, DENIED])
-def test_where_the_model_refuses_the_quotes_are_the_answer(serve: Serve, says: str) -> None:
+def test_where_the_model_refuses_the_quotes_are_the_nearest_passages(serve: Serve, says: str) -> None:
     service = serve(says)
     body, events = service.ask(), service.events()
 
     (quotes,), (done,) = named(events, "quotes"), named(events, "done")
-    assert body["answered"]
-    assert body["reason"] is None
-    assert body["answer"] == quotes["answer"] == "".join(data["text"] for data in named(events, "delta"))
+    assert quotes["answered"]
+    assert (body["answered"], body["reason"], body["lead"]) == (False, "unsure", None)
+    assert body["abstention"]["stage"] == "model"
+    assert body["answer"] == "".join(data["text"] for data in named(events, "delta"))
+    assert SENTENCE in body["answer"]
     assert says not in body["answer"]
-    assert done["parts"] == body["parts"] == quotes["parts"]
+    assert not any(one["verified"] for one in body["citations"])
+    assert done["parts"] == body["parts"]
     assert body["usage"]["completion_tokens"] > 0  # what was withheld is on the bill
 
 

@@ -182,9 +182,8 @@ def test_what_is_written_is_verified_or_not() -> None:
 def test_quotes_are_printed_before_the_words_in_a_terminal_alone(terminal: bool) -> None:
     console = Console(file=io.StringIO(), force_terminal=terminal, width=60, highlight=False)
 
-    printed_text = print_quotes(console, {"answer": ANSWER, **done(ANSWER)})
+    print_quotes(console, {"answer": ANSWER, **done(ANSWER)})
 
     shown = plain(console.file.getvalue())  # type: ignore[attr-defined]
-    assert printed_text == (ANSWER if terminal else "")
+    assert shown.startswith("Your documents say:\n") == terminal
     assert ("The pilot had" in shown) == terminal
-    assert shown.endswith("In words:\n" if terminal else "")

@@ -19,7 +19,7 @@ from generation.types import Completion, Delta, GenerationRequest
 from tests.app.answering.generating.test_strategy import WideEngine, completion_of, generating
 from tests.app.answering.groundings import QUESTION, begun, fitted
 from tests.app.answering.metered import meter_of
-from tests.app.answering.part_texts import highlighted_in, require_tiling
+from tests.app.answering.part_texts import highlighted_in, lead_in, require_tiling
 from tests.generation.fakes import LetterTokenizer
 
 
@@ -66,12 +66,14 @@ DENIED = "The sources do not mention how many ships came in May."
 
 @pytest.mark.parametrize("text", [REFUSAL, DENIED, f"{DENIED} [1]"])
 @pytest.mark.parametrize("model_class", [ModelClass.WRITER, ModelClass.STRONG])
-async def test_quotes_replace_the_refusal_of_a_model_where_some_were_found(model_class: ModelClass, text: str) -> None:
+async def test_where_a_model_refuses_the_quotes_are_the_nearest_passages(model_class: ModelClass, text: str) -> None:
     streamed, finished = await ask(WritingEngine(text), model_class)
 
     assert streamed == ""
-    assert (finished.reason, finished.model) == (None, "m")
+    assert (finished.reason, finished.model) == (Reason.UNSURE, "m")
+    assert (finished.abstention.stage, lead_in(finished.parts)) == ("model", None)
     assert highlighted_in(finished.text, finished.parts)[0] == ["forty ships"]
+    assert not any(one.verified for one in finished.citations)
     assert finished.completion is not None
     require_tiling(finished.text, finished.parts, finished.citations)
 
