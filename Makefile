@@ -145,11 +145,15 @@ READER ?= build/span-minilm-l6
 reader: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m app.tuning.span_reader.run $(SETS) $(READER) $(ARGS)
 
-# Trains the reader that ships, which starts from the one above and tags evidence too; goes on where it stopped.
+# Trains the reader that ships, which starts from the one above and tags evidence too, in three passes: the mixture, pairs
+# of questions that people wrote, the mixture again; goes on where it stopped.
 EVIDENCE_READER ?= build/evidence-minilm-l6
+EVIDENCE_TRAINING = $(BIN)/python -m app.tuning.evidence_reader.run $(SETS)
 evidence-reader: $(VENV)/.installed-dev $(VENV)/.models
-	$(BIN)/python -m app.tuning.evidence_reader.run $(SETS) $(EVIDENCE_READER)/training --reader $(READER) --passes 0.2 --groups 24 $(ARGS)
-	$(BIN)/python -m app.tuning.evidence_reader.publish $(EVIDENCE_READER)/training $(SETS) $(EVIDENCE_READER) --reader $(notdir $(READER))
+	$(EVIDENCE_TRAINING) $(EVIDENCE_READER)/mixture --reader $(READER) --passes 0.2 --groups 24 $(ARGS)
+	$(EVIDENCE_TRAINING) $(EVIDENCE_READER)/pairs --reader $(EVIDENCE_READER)/mixture/trained.safetensors --pairs --near 2 --passes 1 --seed 17 --groups 24 $(ARGS)
+	$(EVIDENCE_TRAINING) $(EVIDENCE_READER)/training --reader $(EVIDENCE_READER)/pairs/trained.safetensors --near 2 --passes 0.2 --seed 29 --groups 24 $(ARGS)
+	$(BIN)/python -m app.tuning.evidence_reader.publish $(EVIDENCE_READER)/training $(SETS) $(EVIDENCE_READER) --before $(EVIDENCE_READER)/pairs --reader $(notdir $(READER))
 
 # The packages that would be installed on this kind of machine, with the hashes of their files (docs/OPERATIONS.md).
 lock: | $(VENV)/bin/python

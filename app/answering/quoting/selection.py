@@ -43,7 +43,7 @@ LEADS = 0.5
 """Least probability of the best quote with which marked words of the kind that is asked for lead the answer."""
 
 UNCONFIRMED = 0.9
-"""Most probability of a quote that does not name what the question asks about: below what counts as confirmed."""
+"""Most probability of a quote that does not name what is asked about, or says nothing else: it is not confirmed."""
 
 _UNREAD = -12.0  # margin of a candidate that holds no words to read
 
@@ -151,7 +151,10 @@ class QuoteSelector:
         logits = [logit(weights, of_candidate) for of_candidate in found.values]
         best = certainty(certain, logits, found.values)
         first = logits.index(max(logits))
-        about = [not candidate.heading and names_subject(question, candidate) for candidate in found.candidates]
+        about = [
+            not candidate.heading and says_new(question, candidate.core_text) and names_subject(question, candidate)
+            for candidate in found.candidates
+        ]
         best = best if about[first] else min(best, UNCONFIRMED)
         scores = [
             best if place == first else min(best, probability(one), 1.0 if about[place] else UNCONFIRMED)

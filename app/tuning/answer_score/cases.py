@@ -1,8 +1,9 @@
 """Asks training questions of whole collections, and records the candidates with their values and what is right.
 
 Every document of a set is in one collection, as in a library. From a share of the questions the documents that answer
-are hidden, so that near misses of the same collection are all that is found. All questions are about documents that
-were held back from the span reader's training, because a reader is surer of what it has seen.
+are hidden, so that near misses of the same collection are all that is found. Other questions were written by people to
+have no answer, beside a passage that looks as if it answered. All questions are about documents that were held back
+from the span reader's training, because a reader is surer of what it has seen.
 """
 
 import hashlib
@@ -22,12 +23,12 @@ from app.evaluation.types import Options, QuestionSet, SetQuestion
 from app.models.loading import load_reader
 from app.server.state import State
 from app.settings import Settings
-from app.tuning.evidence_reader.mixture import documents_of, folder_of, is_held_back
+from app.tuning.evidence_reader.mixture import RULES, documents_of, folder_of, is_held_back
 from retrieval.compress import compress
 from retrieval.types import Context, Hit, SearchMode
 
 TOP_K = 8
-_HIDDEN = 0.3  # share of the questions whose answering documents are hidden
+_HIDDEN = 0.25  # share of the questions whose answering documents are hidden
 _COMPANY = 25  # documents beside the right ones, where questions do not name their subject
 _LEAST_ANSWER = 3  # characters; a shorter answer is found in any text
 
@@ -36,29 +37,31 @@ _LEAST_ANSWER = 3  # characters; a shorter answer is found in any text
 class Use:
     """How a training set is used: `questions` about the documents held back, which lie among `documents` of the set.
 
-    With `near` a question is asked of its documents and `_COMPANY` others, because it does not name its subject.
+    `lacking` are so many that people wrote to have no answer there. With `near` a question is asked of its documents
+    and `_COMPANY` others, because it does not name its subject.
     """
 
     questions: int
     documents: int
+    lacking: int = 0
     near: bool = False
 
 
 USES: Mapping[str, Use] = {
-    "squad-train-44": Use(questions=260, documents=1500),
+    "squad-train-44": Use(questions=240, lacking=240, documents=1500),
+    "squad2-train-unans": Use(questions=170, lacking=240, documents=1100),
     "squadshift-new-wiki": Use(questions=100, documents=800),
     "nq-gold": Use(questions=100, documents=500),
     "sleepqa": Use(questions=30, documents=500),
     "selqa": Use(questions=110, documents=900),
     "fairytaleqa": Use(questions=80, documents=250, near=True),
     "quoref-contrast": Use(questions=50, documents=367, near=True),
-    "wtq-lookups": Use(questions=80, documents=250, near=True),
+    "wtq-lookups": Use(questions=120, documents=250, near=True),
     "tatqa-test-gold": Use(questions=70, documents=250, near=True),
-    "tatqa-dev": Use(questions=40, documents=250, near=True),
     "ait-qa": Use(questions=60, documents=179, near=True),
-    "synthetic-forms": Use(questions=60, documents=150, near=True),
+    "synthetic-forms": Use(questions=40, lacking=40, documents=150, near=True),
 }
-"""The training sets. The candidates of a set weigh the same together as those of any other."""
+"""The training sets with spans of answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ class Case:
         dataset: The set's name.
         question_id: The question's id in the set.
         answerable: Whether a document that answers was in scope.
+        written: Whether people wrote the question to have no answer.
         values: For each candidate the values of `quoting.score.values`.
         right: For each candidate whether it meets a gold span.
         said: For each candidate whether it holds the text of a gold answer elsewhere; such ones teach nothing.
@@ -78,6 +82,7 @@ class Case:
     dataset: str
     question_id: str
     answerable: bool
+    written: bool
     values: tuple[Mapping[str, float], ...]
     right: tuple[bool, ...]
     said: tuple[bool, ...]
@@ -98,7 +103,8 @@ def cases(sets: Path, settings: Settings, data_dir: Path, uses: Mapping[str, Use
         for name, use in uses.items():
             folder = folder_of(sets, name)
             whole = read_question_set(folder)
-            question_set = part_of(whole, use, document_of=documents_of(folder, whole))
+            beside = [read_question_set(folder_of(sets, other)) for other in RULES[name].beside]
+            question_set = part_of(whole, use, document_of=documents_of(folder, whole), beside=beside)
             ingested = ingest(state, question_set, on_progress=lambda _done, _total: None)
             shuffled = random.Random(hashlib.sha256(name.encode()).digest())  # noqa: S311 - a sample
             for question in question_set.questions.values():
@@ -107,13 +113,16 @@ def cases(sets: Path, settings: Settings, data_dir: Path, uses: Mapping[str, Use
                     yield found
 
 
-def part_of(question_set: QuestionSet, use: Use, *, document_of: Mapping[str, str]) -> QuestionSet:
-    """The passages of a set held back from training and its first others, and questions that the former answer.
+def part_of(
+    question_set: QuestionSet, use: Use, *, document_of: Mapping[str, str], beside: Sequence[QuestionSet] = ()
+) -> QuestionSet:
+    """The passages of a set held back from training and its first others, and questions about the former.
 
     Args:
         question_set: The set.
         use: How many passages and questions.
         document_of: The document of each passage, by which it is held back.
+        beside: Sets whose unanswerable questions are about this set's passages.
     """
     held = {key for key in question_set.documents if is_held_back(question_set.name, document_of[key])}
     others = [key for key in question_set.documents if key not in held]
@@ -124,16 +133,32 @@ def part_of(question_set: QuestionSet, use: Use, *, document_of: Mapping[str, st
         for question in question_set.questions
         if question_set.relevant(question) and question_set.relevant(question) <= held
     ]
-    asked_of.sort(key=lambda question: hashlib.blake2b(question.encode(), digest_size=16).digest())
-    chosen = asked_of[: use.questions]
+    chosen = sorted(asked_of, key=_drawn)[: use.questions]
+    lacking = {
+        question.id: question
+        for one in (question_set, *beside)
+        for question in one.questions.values()
+        if question.unanswerable and _near_miss(question) in held
+    }
+    unanswerable = sorted(lacking, key=_drawn)[: use.lacking]
     return QuestionSet(
         name=question_set.name,
         documents=kept,
-        questions={question: question_set.questions[question] for question in chosen},
+        questions={question: question_set.questions[question] for question in chosen}
+        | {question: lacking[question] for question in unanswerable},
         judgments={question: question_set.judgments[question] for question in chosen},
         spans={question: question_set.spans[question] for question in chosen if question in question_set.spans},
         fingerprint=question_set.fingerprint,
     )
+
+
+def _drawn(question: str) -> bytes:
+    return hashlib.blake2b(question.encode(), digest_size=16).digest()
+
+
+def _near_miss(question: SetQuestion) -> str:
+    """The passage that an unanswerable question is about, "" where the set does not say."""
+    return question.metadata.get("context_id", "")
 
 
 def _case(
@@ -153,9 +178,10 @@ def _case(
         return None
     scope: tuple[str, ...] | None = None
     if use.near:
-        others = sorted(ingested.document_ids.keys() - relevant)
+        own = relevant or {_near_miss(question)} & ingested.document_ids.keys()
+        others = sorted(ingested.document_ids.keys() - own)
         beside = shuffled.sample(others, min(_COMPANY, len(others)))
-        scope = tuple(ingested.document_ids[document] for document in [*sorted(relevant), *beside])
+        scope = tuple(ingested.document_ids[document] for document in [*sorted(own), *beside])
     hits = _hits(state, question, ingested, scope=scope)
     if hidden:
         hits = [hit for hit in hits if hit.chunk.document_id not in {ingested.document_ids[one] for one in relevant}]
@@ -177,7 +203,16 @@ def _case(
             and any(start < highlight.end_char and highlight.start_char < end for start, end in spans)
         )
     answerable = not (hidden or question.unanswerable)
-    return Case(question_set.name, question.id, answerable, found.values, tuple(right), tuple(said), tuple(pointed))
+    return Case(
+        question_set.name,
+        question.id,
+        answerable,
+        question.unanswerable,
+        found.values,
+        tuple(right),
+        tuple(said),
+        tuple(pointed),
+    )
 
 
 def _gold(
@@ -235,6 +270,7 @@ def read_cases(file: Path) -> list[Case]:
                 row["dataset"],
                 row["question_id"],
                 row["answerable"],
+                row["written"],
                 tuple(row["values"]),
                 tuple(row["right"]),
                 tuple(row["said"]),

@@ -1,7 +1,7 @@
 """Fits the answer score: a logistic regression over candidates, judged by five-fold cross-validation over questions.
 
-Sets count by their weight, not by their size. The figures are of questions: whether the likeliest candidate is right,
-and what is lost and gained by each threshold.
+Cases count by their kind and set, not by how many there are (`counts`). The figures are of questions: whether the
+likeliest candidate is right, and what is lost and gained by each threshold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +16,7 @@ from app.tuning.answer_score.cases import Case
 Floats = npt.NDArray[np.float64]
 THRESHOLDS = (0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97)
 _READER = frozenset({"margin", "margin_lead", "evidence", "evidence_lead"})
+_WRITTEN, _HIDDEN = 0.1, 0.15  # shares of the cases without an answer: written to have none, and with it hidden
 _L2 = 1e-3
 _L2_CERTAINTY = 2e-2  # one row a question, not one a candidate
 _FOLDS = 5
@@ -45,26 +46,42 @@ def fitted(cases: Sequence[Case], *, reader: bool) -> dict[str, float]:
     """The weights by name, without `margin` and `margin_lead` where `reader` is false (they are 0)."""
     names = list(cases[0].values[0])
     used = [name for name in names if name != "bias" and (reader or name not in _READER)]
-    rows, labels, counts = [], [], []
-    sizes: dict[str, int] = {}
-    for case in cases:
-        sizes[case.dataset] = sizes.get(case.dataset, 0) + 1
-    for case in cases:
+    rows, labels, counted = [], [], []
+    for case, count in zip(cases, counts(cases), strict=True):
         for values, right, said in zip(case.values, case.right, case.said, strict=True):
             if said:
                 continue
             rows.append([values[name] for name in used])
             labels.append(float(right and case.answerable))
-            counts.append(1 / sizes[case.dataset])
+            counted.append(count)
     data = np.array(rows)
     mean, deviation = data.mean(axis=0), data.std(axis=0) + 1e-9
     standard = np.c_[np.ones(len(data)), (data - mean) / deviation]
-    found = _logistic(standard, np.array(labels), np.array(counts))
+    found = _logistic(standard, np.array(labels), np.array(counted))
     weights = found[1:] / deviation
     by_name = dict.fromkeys(names, 0.0)
     by_name.update(zip(used, (round(float(weight), 4) for weight in weights), strict=True))
     by_name["bias"] = round(float(found[0] - (weights * mean).sum()), 4)
     return by_name
+
+
+def counts(cases: Sequence[Case]) -> list[float]:
+    """What each case counts, 1 in all.
+
+    Questions without an answer are a quarter, about what people ask of a library; near misses that were written to be
+    mistaken are the smaller part of them. Within a kind a set counts by the square root of its size, so that a large
+    one does not decide alone, nor a small one by a few cases.
+    """
+    kinds = [_WRITTEN if case.written else 1 - _WRITTEN - _HIDDEN if case.answerable else _HIDDEN for case in cases]
+    sizes: dict[tuple[bool, bool, str], int] = {}
+    keys = [(case.written, case.answerable, case.dataset) for case in cases]
+    for key in keys:
+        sizes[key] = sizes.get(key, 0) + 1
+    sums: dict[tuple[bool, bool], float] = {}
+    for (written, answerable, _), size in sizes.items():
+        sums[written, answerable] = sums.get((written, answerable), 0.0) + size**0.5
+    found = [kind * sizes[key] ** -0.5 / sums[key[:2]] for kind, key in zip(kinds, keys, strict=True)]
+    return [count / sum(found) for count in found]
 
 
 def _logistic(data: Floats, labels: Floats, counts: Floats, *, penalty: float = _L2) -> Floats:
@@ -96,7 +113,7 @@ def fitted_certainty(cases: Sequence[Case], weights: Mapping[str, float], *, rea
     data = np.array(rows)
     mean, deviation = data.mean(axis=0), data.std(axis=0) + 1e-9
     standard = np.c_[np.ones(len(data)), (data - mean) / deviation]
-    found = _logistic(standard, np.array(labels), np.ones(len(data)), penalty=_L2_CERTAINTY)
+    found = _logistic(standard, np.array(labels), np.array(counts(cases)), penalty=_L2_CERTAINTY)
     slopes = found[1:] / deviation
     bias = round(float(found[0] - (slopes * mean).sum()), 4)
     return {"bias": bias} | {

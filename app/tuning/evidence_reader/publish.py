@@ -1,6 +1,7 @@
 """`python -m app.tuning.evidence_reader.publish TRAINED SETS OUT`: makes the folder of a reader that ships.
 
-TRAINED is the folder of a finished training, SETS the one with the question sets. The weights are calibrated and
+TRAINED is the folder of a finished training, SETS the one with the question sets; `--before` names the folder of the
+training that TRAINED went on from. The weights are calibrated and
 measured on documents held back from training; OUT gets them in half precision, with a manifest and a model card.
 """
 
@@ -105,17 +106,22 @@ def publish(model: SpanModel, weights: Mapping[str, Any], out: Path, *, calibrat
 
 
 def card_of(
-    training: Training, trained: Sequence[Source], *, calibrated: Calibrated, measured: Mapping[str, Figures]
+    trainings: Sequence[Training],
+    trained: Sequence[Source],
+    *,
+    calibrated: Calibrated,
+    measured: Mapping[str, Figures],
 ) -> str:
     """The model card, as Markdown.
 
     Args:
-        training: How the weights came to be.
+        trainings: How the weights came to be: the last training, behind those that it went on from.
         trained: The sets.
         calibrated: From held-back questions.
         measured: By set the figures of questions about documents that never trained.
     """
-    recipe, calibration = training.recipe, calibrated.calibration
+    *before, last = trainings
+    recipe, calibration = last.recipe, calibrated.calibration
     return "\n".join(
         [
             "# A small reader that points at answers and tags evidence",
@@ -133,14 +139,15 @@ def card_of(
             "|---|---|---|---|---|---|",
             *_rows(trained),
             "",
-            f"{training.groups} groups in steps of {recipe.groups}: a question with the passage that answers it and up",
+            f"{last.groups} groups in steps of {recipe.groups}: a question with the passage that answers it and up",
             f"to {recipe.near} near ones of the same document, whose spans share one normalisation with one null",
             "(Clark and Gardner 2018, arXiv:1710.10723); often a second question that the passage does not answer; the",
             f"tokens of the answer as tags (Segal et al. 2020, arXiv:1909.13375). AdamW, rate {recipe.learning_rate:g}",
             f"({recipe.head_learning_rate:g} in the heads), linear with warm-up; the weights are averaged over the",
             f"last {recipe.averaged:.0%} of the steps. Embeddings are frozen. Seed {recipe.seed}.",
             *([_PAIRS] if recipe.pairs else []),
-            *([f"The training started from the reader `{training.reader}`."] if training.reader else []),
+            *(line for one in reversed(before) for line in _before(one)),
+            *([f"The training started from the reader `{trainings[0].reader}`."] if trainings[0].reader else []),
             "",
             "## Results on documents that never trained",
             "",
@@ -172,7 +179,7 @@ def card_of(
             "```json",
             json.dumps(
                 {
-                    "recipe": asdict(recipe),
+                    "recipes": [asdict(one.recipe) for one in trainings],
                     "python": platform.python_version(),
                     **{name: version(name) for name in _NAMES},
                 },
@@ -182,6 +189,13 @@ def card_of(
             "",
         ]
     )
+
+
+def _before(training: Training) -> Iterable[str]:
+    recipe = training.recipe
+    yield f"Before them {training.groups} groups in steps of {recipe.groups}, seed {recipe.seed}."
+    if recipe.pairs:
+        yield _PAIRS
 
 
 def _rows(trained: Sequence[Source]) -> Iterable[str]:
@@ -197,9 +211,17 @@ def _figures(name: str, one: Figures) -> str:
     return f"| {name} | {one.questions} | {shown} |"
 
 
+def _training(folder: Path, *, reader: str) -> Training:
+    """What a finished training says of itself."""
+    import torch
+
+    state: dict[str, Any] = torch.load(folder / STATE, map_location="cpu", weights_only=True)
+    recipe = Recipe(**{**state["recipe"], "weights": Weights(**state["recipe"]["weights"])})
+    return Training(recipe, state["steps"] * recipe.groups, reader)
+
+
 def main(arguments: Iterable[str] | None = None) -> None:
     """Calibrate, measure, and write the reader."""
-    import torch
     from safetensors.torch import load_file
 
     parser = argparse.ArgumentParser(prog="python -m app.tuning.evidence_reader.publish", description=__doc__)
@@ -207,24 +229,25 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--questions", type=int, default=60, help="of each set, for the card")
-    parser.add_argument("--reader", default="", help="name of the reader that training started from")
+    parser.add_argument("--before", type=Path, help="folder of the training that this one went on from")
+    parser.add_argument("--reader", default="", help="name of the reader that the first training started from")
     chosen = parser.parse_args(None if arguments is None else list(arguments))
     console = Console(highlight=False)
     base = Path(resolve(DEFAULT_EMBEDDER, models_dir=load_settings().models_dir))
-    state: dict[str, Any] = torch.load(chosen.trained / STATE, map_location="cpu", weights_only=True)
-    recipe = Recipe(**{**state["recipe"], "weights": Weights(**state["recipe"]["weights"])})
-    training = Training(recipe, state["steps"] * recipe.groups, chosen.reader)
+    folders = [chosen.trained] if chosen.before is None else [chosen.before, chosen.trained]
+    trainings = [_training(folder, reader=chosen.reader) for folder in folders]
+    seed = trainings[-1].recipe.seed
     model, _, _ = load_model(chosen.trained / TRAINED, base)
     tokenizer = plain_tokenizer(base)
-    held = corpora(chosen.data, seed=recipe.seed, held_back=True)
-    calibrated = calibrate(held, marker_of(model, tokenizer), seed=recipe.seed)
+    held = corpora(chosen.data, seed=seed, held_back=True)
+    calibrated = calibrate(held, marker_of(model, tokenizer), seed=seed)
     measured = {}
     for name in (*UNSEEN_SETS, *RULES):
         (source,) = sources(chosen.data, held_back=True, names=[name])
         judge = Judge(model, tokenizer, source)
         if outcomes := judge.outcomes(most=chosen.questions, console=console):
             measured[name] = figures(outcomes)
-    card = card_of(training, sources(chosen.data), calibrated=calibrated, measured=measured)
+    card = card_of(trainings, sources(chosen.data), calibrated=calibrated, measured=measured)
     publish(model, load_file(chosen.trained / TRAINED), chosen.out, calibrated=calibrated, card=card)
     console.print(card, markup=False)
 

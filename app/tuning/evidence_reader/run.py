@@ -25,8 +25,7 @@ from app.settings import DEFAULT_EMBEDDER, load_settings
 from app.tuning.adapter.run import joined
 from app.tuning.evidence_reader.groups import Grouper
 from app.tuning.evidence_reader.mixture import RULES, Source, order, shares, sources
-from app.tuning.evidence_reader.training import Maker, Recipe, Told, Trainer, makers, start
-from retrieval.reader_config import READER_FILES
+from app.tuning.evidence_reader.training import Maker, Recipe, Told, Trainer, makers, start, weights_of
 
 STATE, TRAINED = "state.pt", "trained.safetensors"
 _RECENT = 50  # steps averaged by a line of progress
@@ -215,7 +214,10 @@ def _parsed(arguments: Iterable[str] | None) -> argparse.Namespace:
     parser.add_argument("out", type=Path, help="folder outside the repository; training goes on from what it holds")
     parser.add_argument("--passes", type=float, default=Recipe().passes)
     parser.add_argument(
-        "--reader", type=Path, help="folder of the span reader to go on from; else a new one is trained"
+        "--reader",
+        type=Path,
+        help="span reader to go on from, its folder or the trained.safetensors of an earlier training; else a new one "
+        "is trained",
     )
     parser.add_argument("--groups", type=int, default=Recipe().groups, help="groups a step")
     parser.add_argument(
@@ -231,8 +233,8 @@ def _parsed(arguments: Iterable[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--float32", action="store_true", help="also where the processor multiplies bfloat16")
     chosen = parser.parse_args(None if arguments is None else list(arguments))
-    if chosen.reader is not None and not (chosen.reader / READER_FILES[0]).is_file():
-        parser.error(f"{chosen.reader} is no folder of a reader: train one first with `make reader`")
+    if chosen.reader is not None and not weights_of(chosen.reader).is_file():
+        parser.error(f"{chosen.reader} is no reader: train one first with `make reader`")
     return chosen
 
 

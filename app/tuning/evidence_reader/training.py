@@ -67,7 +67,8 @@ def start(base: Path, recipe: Recipe, *, reader: Path | None = None, half: bool 
     Args:
         base: The folder of the embedder.
         recipe: Its seed draws the heads' first weights.
-        reader: The folder of a span reader of the same base to go on from; None for the base with new heads.
+        reader: The span reader of the same base to go on from, its folder or the weights of a finished training; None
+            for the base with new heads.
         half: Whether the encoder will multiply in bfloat16, which decides its kernel of attention.
 
     Raises:
@@ -76,7 +77,7 @@ def start(base: Path, recipe: Recipe, *, reader: Path | None = None, half: bool 
     torch.manual_seed(recipe.seed)
     model = EvidenceModel.from_base(base, tags=True)
     if reader is not None:
-        weights = load_file(reader / READER_FILES[0])
+        weights = load_file(weights_of(reader))
         if unknown := sorted(weights.keys() - model.state_dict().keys()):
             raise ValueError(f"the reader in {reader.name} has weights that the base does not have: {unknown[0]}")
         model.load_state_dict(weights, strict=False)
@@ -86,6 +87,11 @@ def start(base: Path, recipe: Recipe, *, reader: Path | None = None, half: bool 
     # a whole step is 1.2 times faster with it.
     model.encoder.set_attn_implementation("eager" if half else "sdpa")
     return model
+
+
+def weights_of(reader: Path) -> Path:
+    """The file with the weights of a span reader, whose folder or whose file it is."""
+    return reader / READER_FILES[0] if reader.is_dir() else reader
 
 
 def rate(step: int, steps: int, recipe: Recipe) -> float:

@@ -101,6 +101,15 @@ def test_words_of_another_thing_do_not_lead_and_are_not_confirmed_but_shown() ->
         assert names_it or found.score == found.quotes[0].score <= UNCONFIRMED < CONFIRMED
 
 
+def test_words_that_the_question_says_itself_are_shown_and_not_confirmed() -> None:
+    question = "What is the density of the steel SNB22-3?"
+    for text, new in (("Density of the steel SNB22-3.", False), ("Density of the steel SNB22-3: 7.8.", True)):
+        found = selected(question, Context((source(text),), (), 10), PointingReader("steel"))
+
+        assert [(quote.text, quote.about) for quote in found.quotes] == [(text, new)]
+        assert new or found.score <= UNCONFIRMED
+
+
 def test_a_follow_up_about_a_named_thing_is_not_led_by_words_about_another_of_its_kind() -> None:
     before = [Exchange("When was the Oslo plant built?", "The Oslo plant was built in 1990 [1].")]
     question = stand_alone("And when did it close?", before)

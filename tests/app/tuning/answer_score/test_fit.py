@@ -1,6 +1,7 @@
 """app.tuning.answer_score fits weights that find the right candidate, and reports what they reach."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,15 @@ from app.answering.quoting.features import Features
 from app.answering.quoting.score import values
 from app.evaluation.types import QuestionSet, SetDocument, SetQuestion
 from app.tuning.answer_score.cases import Case, Use, part_of, read_cases, written
-from app.tuning.answer_score.fit import cross_validated, fitted, fitted_certainty, judged, report
+from app.tuning.answer_score.fit import counts, cross_validated, fitted, fitted_certainty, judged, report
 from app.tuning.evidence_reader.mixture import is_held_back
 
 
 def made_cases(count: int, *, dataset: str = "made") -> list[Case]:
-    """Questions whose right candidate has the largest margin and most of the words, with noise; a third have none."""
+    """Questions whose right candidate has the largest margin and most of the words, with noise; a third have none.
+
+    Of these every second was written to have none.
+    """
     drawn = random.Random(count)
     found = []
     for number in range(count):
@@ -37,7 +41,8 @@ def made_cases(count: int, *, dataset: str = "made") -> list[Case]:
             for place in range(6)
         ]
         marks = tuple(place == right for place in range(6))
-        found.append(Case(dataset, f"q{number}", answerable, tuple(of_candidates), marks, (False,) * 6, marks))
+        lacking = number % 6 == 0
+        found.append(Case(dataset, f"q{number}", answerable, lacking, tuple(of_candidates), marks, (False,) * 6, marks))
     return found
 
 
@@ -72,19 +77,17 @@ def test_a_probability_is_near_the_share_that_is_right() -> None:
 def test_a_candidate_that_says_the_answer_elsewhere_teaches_nothing() -> None:
     cases = made_cases(60)
     changed = [
-        Case(one.dataset, one.question_id, one.answerable, one.values, one.right, said, one.pointed)
+        replace(one, said=said)
         for one in cases
         for said in [tuple(not right and place == 5 for place, right in enumerate(one.right))]
     ]
     without_last = [
-        Case(
-            one.dataset,
-            one.question_id,
-            one.answerable,
-            tuple(value for value, left_out in zip(one.values, one.said, strict=True) if not left_out),
-            tuple(right for right, left_out in zip(one.right, one.said, strict=True) if not left_out),
-            tuple(False for left_out in one.said if not left_out),
-            tuple(right for right, left_out in zip(one.right, one.said, strict=True) if not left_out),
+        replace(
+            one,
+            values=tuple(value for value, left_out in zip(one.values, one.said, strict=True) if not left_out),
+            right=tuple(right for right, left_out in zip(one.right, one.said, strict=True) if not left_out),
+            said=tuple(False for left_out in one.said if not left_out),
+            pointed=tuple(right for right, left_out in zip(one.right, one.said, strict=True) if not left_out),
         )
         for one in changed
     ]
@@ -92,13 +95,24 @@ def test_a_candidate_that_says_the_answer_elsewhere_teaches_nothing() -> None:
     assert fitted(changed, reader=True) == fitted(without_last, reader=True)
 
 
-def test_sets_count_the_same_whatever_their_size() -> None:
-    small, large = made_cases(30, dataset="small"), made_cases(300, dataset="large")
+def test_kinds_count_by_their_share_and_sets_by_the_root_of_their_size() -> None:
+    cases = [*made_cases(36, dataset="small"), *made_cases(324, dataset="large")]
 
-    twice, once = fitted([*small, *small, *large], reader=True), fitted([*small, *large], reader=True)
+    counted = list(zip(cases, counts(cases), strict=True))
 
-    assert twice == pytest.approx(once, rel=0.05, abs=0.02)
-    assert fitted(large, reader=True) != pytest.approx(once, rel=0.05, abs=0.02)
+    def together(*, written: bool, answerable: bool, dataset: str = "") -> float:
+        return sum(
+            count
+            for one, count in counted
+            if (one.written, one.answerable) == (written, answerable) and dataset in ("", one.dataset)
+        )
+
+    assert sum(count for _, count in counted) == pytest.approx(1)
+    assert together(written=True, answerable=False) == pytest.approx(0.1)
+    assert together(written=False, answerable=False) == pytest.approx(0.15)
+    assert together(written=False, answerable=True, dataset="large") == pytest.approx(
+        3 * together(written=False, answerable=True, dataset="small")
+    )
 
 
 def test_the_report_names_every_set_and_every_case_is_read_back(tmp_path: Path) -> None:
@@ -119,17 +133,34 @@ def test_a_part_of_a_set_asks_only_about_documents_that_never_train() -> None:
         f"q{number}": SetQuestion(id=f"q{number}", text="?", answers=("a",), unanswerable=False, metadata={})
         for number in range(count)
     }
+    questions |= {
+        f"l{number}": SetQuestion(id=f"l{number}", text="?", unanswerable=True, metadata={"context_id": f"d{number}"})
+        for number in range(0, count, 2)
+    }
+    about = {f"b{number}": f"d{number}" for number in range(1, count, 2)}
+    others = {
+        key: SetQuestion(id=key, text="?", unanswerable=True, metadata={"context_id": passage})
+        for key, passage in about.items()
+    }
     judgments = {f"q{number}": {f"d{number}": 1} for number in range(count)}
     whole = QuestionSet(
         name="made", documents=documents, questions=questions, judgments=judgments, spans={}, fingerprint="0"
     )
     held = {key for key in documents if is_held_back("made", key)}
 
-    part = part_of(whole, Use(questions=3, documents=50), document_of={key: key for key in documents})
+    beside = replace(whole, name="beside", questions=others, judgments={})
+    part = part_of(
+        whole,
+        Use(questions=3, lacking=count, documents=50),
+        document_of={key: key for key in documents},
+        beside=[beside],
+    )
 
     assert 3 < len(held) < 50, "else nothing is shown"
     assert part.documents.keys() >= held
     assert len(part.documents) == 50
-    assert len(part.questions) == 3
-    assert all(part.judgments[key].keys() <= held for key in part.questions)
-    assert part.judgments.keys() == part.questions.keys()
+    assert len(part.judgments) == 3
+    assert all(part.judgments[key].keys() <= held for key in part.judgments)
+    lacking = {one.metadata["context_id"] for one in part.questions.values() if one.unanswerable}
+    assert lacking == held
+    assert len(part.questions) == 3 + len(held)

@@ -55,11 +55,24 @@ def test_weights_of_another_model_are_not_published(tmp_path):
 
 def test_the_card_names_the_sets_the_figures_and_the_recipe(tmp_path):
     source = source_of(write_set(tmp_path / "nq-gold"), held_back=False)
-    training = Training(Recipe(groups=24, passes=0.2), 12345, "span-minilm-l6")
+    trainings = [
+        Training(Recipe(groups=24, pairs=True, seed=5), 678, "span-minilm-l6"),
+        Training(Recipe(groups=24, passes=0.2), 12345, ""),
+    ]
 
-    card = card_of(training, [source], calibrated=CALIBRATED, measured={"cuad-clauses": FIGURES})
+    card = card_of(trainings, [source], calibrated=CALIBRATED, measured={"cuad-clauses": FIGURES})
 
-    said = ("12345 groups", "span-minilm-l6", "nq-gold", source.question_set.fingerprint, "0.4321", "-1.2000")
+    said = (
+        "12345 groups",
+        "Before them 678 groups",
+        "seed 5",
+        "RankNet",
+        "span-minilm-l6",
+        "nq-gold",
+        source.question_set.fingerprint,
+        "0.4321",
+        "-1.2000",
+    )
     for one in (*said, "| cuad-clauses | 77 | 0.511 | 0.622 | 0.733 | 0.844 | 0.855 |  | 0.466 |", "Apache-2.0"):
         assert one in card
     assert str(tmp_path) not in card
