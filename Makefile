@@ -153,7 +153,7 @@ evidence-reader: $(VENV)/.installed-dev $(VENV)/.models
 	$(EVIDENCE_TRAINING) $(EVIDENCE_READER)/mixture --reader $(READER) --passes 0.2 --groups 24 $(ARGS)
 	$(EVIDENCE_TRAINING) $(EVIDENCE_READER)/pairs --reader $(EVIDENCE_READER)/mixture/trained.safetensors --pairs --near 2 --passes 1 --seed 17 --groups 24 $(ARGS)
 	$(EVIDENCE_TRAINING) $(EVIDENCE_READER)/training --reader $(EVIDENCE_READER)/pairs/trained.safetensors --near 2 --passes 0.2 --seed 29 --groups 24 $(ARGS)
-	$(BIN)/python -m app.tuning.evidence_reader.publish $(EVIDENCE_READER)/training $(SETS) $(EVIDENCE_READER) --before $(EVIDENCE_READER)/pairs --reader $(notdir $(READER))
+	$(BIN)/python -m app.tuning.evidence_reader.publish $(EVIDENCE_READER)/training $(SETS) $(EVIDENCE_READER) --before $(EVIDENCE_READER)/mixture $(EVIDENCE_READER)/pairs --reader $(notdir $(READER))
 
 # The packages that would be installed on this kind of machine, with the hashes of their files (docs/OPERATIONS.md).
 lock: | $(VENV)/bin/python

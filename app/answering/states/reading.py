@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from retrieval.types import Source, Span
 
-ANSWERED = 0.4
+ANSWERED = 0.38
 """Least probability of the best quote with which the question counts as answered."""
 
 

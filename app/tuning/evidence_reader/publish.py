@@ -1,7 +1,7 @@
 """`python -m app.tuning.evidence_reader.publish TRAINED SETS OUT`: makes the folder of a reader that ships.
 
-TRAINED is the folder of a finished training, SETS the one with the question sets; `--before` names the folder of the
-training that TRAINED went on from. The weights are calibrated and
+TRAINED is the folder of a finished training, SETS the one with the question sets; `--before` names the folders of the
+trainings that TRAINED went on from, the first one first. The weights are calibrated and
 measured on documents held back from training; OUT gets them in half precision, with a manifest and a model card.
 """
 
@@ -229,13 +229,12 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--questions", type=int, default=60, help="of each set, for the card")
-    parser.add_argument("--before", type=Path, help="folder of the training that this one went on from")
+    parser.add_argument("--before", type=Path, nargs="+", default=[], help="trainings that this one went on from")
     parser.add_argument("--reader", default="", help="name of the reader that the first training started from")
     chosen = parser.parse_args(None if arguments is None else list(arguments))
     console = Console(highlight=False)
     base = Path(resolve(DEFAULT_EMBEDDER, models_dir=load_settings().models_dir))
-    folders = [chosen.trained] if chosen.before is None else [chosen.before, chosen.trained]
-    trainings = [_training(folder, reader=chosen.reader) for folder in folders]
+    trainings = [_training(folder, reader=chosen.reader) for folder in (*chosen.before, chosen.trained)]
     seed = trainings[-1].recipe.seed
     model, _, _ = load_model(chosen.trained / TRAINED, base)
     tokenizer = plain_tokenizer(base)
