@@ -17,6 +17,7 @@ from app.telemetry.logs import logger
 
 _BLOCK = 1 << 20
 _RESERVED_BYTES = 64 << 20  # of the disk: the database writes a log of this size before it shrinks it
+_MOST_MOVES = 8  # a folder can be removed between being made and being used, by each deletion that runs at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,7 @@ class FileStore:
         try:
             if final.exists() and not received.path.exists():
                 return
-            final.parent.mkdir(parents=True, exist_ok=True)
-            received.path.replace(final)
+            _move(received.path, final)
             for folder in (final.parent, self._folder):
                 sync_folder(folder, sync=self._sync)
         except OSError as error:
@@ -233,6 +233,18 @@ class FileStore:
         """A temporary folder on the same disk, deleted with its contents at exit."""
         with tempfile.TemporaryDirectory(prefix="work_", dir=self._incoming) as folder:
             yield Path(folder)
+
+
+def _move(path: Path, final: Path) -> None:
+    """Rename `path` to `final`, in a folder that is made, and made again where a deletion removes it meanwhile."""
+    for left in reversed(range(_MOST_MOVES)):
+        try:
+            final.parent.mkdir(parents=True, exist_ok=True)  # raises where the folder was there and is gone
+            path.replace(final)
+            return
+        except (FileExistsError, FileNotFoundError):
+            if not left or not path.exists():
+                raise
 
 
 def _unlink(path: Path) -> None:

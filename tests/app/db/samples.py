@@ -1,7 +1,7 @@
 """Documents for the repositories' tests, and the shortest way to index one."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -108,6 +108,7 @@ class Library:
         filename: str = "a.txt",
         external_id: str | None = None,
         metadata: Metadata | None = None,
+        before_commit: Callable[[Document], None] | None = None,
     ) -> Document:
         new = new_document(
             collection_id or self.collection_id,
@@ -117,7 +118,7 @@ class Library:
             external_id=external_id,
             metadata=metadata,
         )
-        return self.documents.create(new, user_id="u1", key_id="k1")[0]
+        return self.documents.create(new, user_id="u1", key_id="k1", before_commit=before_commit)[0]
 
     def claim(self) -> Job:
         """The oldest waiting job."""

@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -52,6 +53,35 @@ def test_placing_twice_and_removing_twice_are_harmless(files):
         files.remove("doc_1", 1)
 
     assert files.document_versions() == set()
+
+
+@pytest.mark.parametrize("moment", ["made", "found"])
+def test_a_folder_that_a_deletion_removes_meanwhile_is_made_again(files, monkeypatch, moment):
+    make = Path.mkdir
+    lost: list[Path] = []
+
+    def mkdir(path, *arguments, **options):
+        make(path, *arguments, **options)
+        if path.name == "doc_1" and not lost:
+            lost.append(path)
+            path.rmdir()
+            if moment == "found":  # what pathlib raises for a folder that is gone when it looks what it is
+                raise FileExistsError(errno.EEXIST, "File exists", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    received = files.receive([b"abc"], name="in_1", limit=3)
+    files.place(received, document_id="doc_1", version=2)
+
+    assert lost
+    assert files.path("doc_1", 2).read_bytes() == b"abc"
+
+
+def test_a_file_in_the_place_of_a_folder_is_an_error_and_no_endless_trial(files):
+    received = files.receive([b"abc"], name="in_1", limit=3)
+    files.path("doc_1", 1).parent.write_bytes(b"")
+
+    with pytest.raises(FileExistsError):
+        files.place(received, document_id="doc_1", version=1)
 
 
 def test_uploads_cut_off_by_a_crash_are_cleared(files):

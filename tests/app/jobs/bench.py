@@ -16,6 +16,7 @@ from app.documents.originals import FileStore
 from app.documents.passwords import Passwords
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
+from app.ids import new_id
 from app.jobs.worker import Worker
 from app.telemetry.metrics import Metrics
 from app.types import Document
@@ -146,10 +147,14 @@ class Bench:
         )
 
     def upload(self, text: str, **fields: str) -> Document:
-        document = self.library.upload(text, **fields)  # type: ignore[arg-type]
-        path = self.files.path(document.id, document.version)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        """As the intake does: the file is in its place before the row is committed, and so before a worker reads it."""
+        received = self.files.receive([text.encode()], name=new_id("in"), limit=len(text.encode()))
+
+        def place(made: Document) -> None:
+            self.files.place(received, document_id=made.id, version=made.version)
+
+        document = self.library.upload(text, before_commit=place, **fields)  # type: ignore[arg-type]
+        self.files.discard(received)
         self.worker.wake()
         return document
 
