@@ -31,3 +31,17 @@ def test_no_file_is_a_bag_of_things():
     bags = {"utils", "helpers", "helper", "manager", "common", "misc", "base", "core"}
 
     assert [module for module in modules() if Path(module).stem in bags] == []
+
+
+def test_every_line_that_the_architecture_names_holds_what_it_names():
+    architecture = (ROOT / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w.]+)`,? \(?`([\w/.]+):(\d+)`", architecture)
+
+    wrong = {}
+    for name, path, number in named:
+        word = rf"\b{name.rpartition('.')[2]}\b"
+        lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+        if re.search(word, lines[int(number) - 1]) is None:
+            wrong[f"{name}, {path}:{number}"] = [at for at, line in enumerate(lines, 1) if re.search(word, line)]
+    assert len(named) == len(re.findall(r"`[\w/.]+:\d+`", architecture)) > 0, "a line is named without what it holds"
+    assert wrong == {}
