@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots bench-engine bench-retrieval bench-ingest faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults mutate adapter reader evidence-reader lock image-locks release-images sbom format
+.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots bench-engine bench-retrieval bench-ingest faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults mutate adapter reader evidence-reader judge lock image-locks release-images sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -154,6 +154,12 @@ evidence-reader: $(VENV)/.installed-dev $(VENV)/.models
 	$(EVIDENCE_TRAINING) $(EVIDENCE_READER)/pairs --reader $(EVIDENCE_READER)/mixture/trained.safetensors --pairs --near 2 --passes 1 --seed 17 --groups 24 $(ARGS)
 	$(EVIDENCE_TRAINING) $(EVIDENCE_READER)/training --reader $(EVIDENCE_READER)/pairs/trained.safetensors --near 2 --passes 0.2 --seed 29 --groups 24 $(ARGS)
 	$(BIN)/python -m app.tuning.evidence_reader.publish $(EVIDENCE_READER)/training $(SETS) $(EVIDENCE_READER) --before $(EVIDENCE_READER)/mixture $(EVIDENCE_READER)/pairs --reader $(notdir $(READER))
+
+# Trains the judge of candidates that ships; goes on where it stopped.
+JUDGE ?= build/candidates-smollm2-135m
+judge: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m app.tuning.candidate_judge.run $(SETS) $(JUDGE)/training $(ARGS)
+	$(BIN)/python -m app.tuning.candidate_judge.publish $(JUDGE)/training $(SETS) $(JUDGE)
 
 # The packages that would be installed on this kind of machine, with the hashes of their files (docs/OPERATIONS.md).
 lock: | $(VENV)/bin/python

@@ -31,3 +31,7 @@ class VerifierUnavailable(RetrievalError):
 
 class ReaderUnavailable(RetrievalError):
     """The span reader is missing, cannot be loaded, or does not fit the model it was trained on."""
+
+
+class JudgeUnavailable(RetrievalError):
+    """The judge of candidates is missing, cannot be loaded, or does not fit the model it was trained on."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from retrieval.judge_layout import JudgedText
 from retrieval.key_set import KeySet
 from retrieval.types import Chunk, EmbedderInfo, Judgement, Pointer, Scope, Span
 
@@ -205,6 +206,34 @@ class SpanReader(Protocol):
         Returns:
             For each passage one pointer for each piece, in their order; None for a piece without text.
         """
+        ...
+
+
+class CandidateJudge(Protocol):
+    """Compares what could be quoted as the answer to a question. Safe to call from several threads.
+
+    Example:
+        >>> scores = judge.judge("When did the plant close?", [JudgedText("", "", "The plant closed on 4 May."), other])
+        >>> scores[0] > scores[1]
+        True
+    """
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """Identifies its weights."""
+        ...
+
+    def count_tokens(self, question: str, candidates: Sequence[JudgedText]) -> int:
+        """Tokens `judge` reads."""
+        ...
+
+    def judge(self, question: str, candidates: Sequence[JudgedText]) -> list[float]:
+        """A finite score for each candidate, in their order: the log-odds that it answers."""
         ...
 
 

@@ -29,7 +29,15 @@ from retrieval.types import Span
 RECORDING_SECONDS = 1.0
 """How long the last event waits for the record of the answer; after that it is written in the background."""
 
-_REPORTED = (Purpose.ANSWER, Purpose.LOCATE, Purpose.EXTRACT, Purpose.RERANK, Purpose.EMBED_QUERY, Purpose.REWRITE)
+_REPORTED = (
+    Purpose.ANSWER,
+    Purpose.LOCATE,
+    Purpose.COMPARE,
+    Purpose.EXTRACT,
+    Purpose.RERANK,
+    Purpose.EMBED_QUERY,
+    Purpose.REWRITE,
+)
 
 _OF_THE_CALLER = (
     BudgetExceeded,

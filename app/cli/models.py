@@ -1,16 +1,19 @@
 """`footnote models fetch|list`."""
 
 import os
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from app.settings import load_settings
+from app.settings import Settings, load_settings
 
 _READABLE_BY_ALL = 0o022
+
+Found = TypeVar("Found")
 
 commands = typer.Typer(help="The default models.", no_args_is_help=True)
 
@@ -45,9 +48,10 @@ def fetch(
 
 @commands.command("list")
 def list_models() -> None:
-    """List the default models, adapters and span readers with SHA-256 check, use, and memory per sequence."""
+    """List the default models, adapters, readers and judges with SHA-256 check, use, and memory per sequence."""
     from app.errors import SetupError
     from app.models.adapter import adapter_status, configured_adapter
+    from app.models.candidate_judge import configured_judge, judge_status
     from app.models.folder import status
     from app.models.memory import sequence_memory
     from app.models.span_reader import configured_reader, reader_status
@@ -58,18 +62,21 @@ def list_models() -> None:
         state = "sound" if model.sound else "damaged: run `footnote models fetch`" if model.present else "not fetched"
         table.add_row(model.name, model.kind, model.licence, f"{model.bytes / 1e6:.0f} MB", state)
     troubles = []
-    adapter, reader = None, None
-    try:
-        adapter = configured_adapter(settings)
-    except SetupError as error:
-        troubles.append(f"Adapter: {error}")
-    try:
-        reader = configured_reader(settings)
-    except SetupError as error:
-        troubles.append(f"Reader: {error}")
+
+    def found_by(look: Callable[[Settings], Found | None], kind: str) -> Found | None:
+        try:
+            return look(settings)
+        except SetupError as error:
+            troubles.append(f"{kind}: {error}")
+            return None
+
+    adapter = found_by(configured_adapter, "Adapter")
+    reader = found_by(configured_reader, "Reader")
+    judge = found_by(configured_judge, "Judge")
     for kind, loaded, folders in (
         ("adapter", adapter, adapter_status(settings.adapter)),
         ("reader", reader, reader_status(settings.reader)),
+        ("judge", judge, judge_status(settings.judge)),
     ):
         for found in folders:
             in_use = loaded is not None and loaded.folder == str(found.folder)
@@ -83,7 +90,8 @@ def list_models() -> None:
         generator = f"generator {settings.remote_model} at a remote server, tokenizer {settings.generator}"
     else:
         generator = f"generator {settings.generator}" + (f" with adapter {adapter.name}" if adapter else "")
-    embedder = f"embedder {settings.embedder}" + (f" with reader {reader.name}" if reader else "")
+    helpers = [f"{kind} {one.name}" for kind, one in (("reader", reader), ("judge", judge)) if one]
+    embedder = f"embedder {settings.embedder}" + (f" with {' and '.join(helpers)}" if helpers else "")
     console.print(Text(f"In use: {embedder}, {generator}"), soft_wrap=True)
     for trouble in troubles:
         console.print(Text(trouble), soft_wrap=True)

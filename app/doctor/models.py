@@ -6,6 +6,7 @@ from collections.abc import Callable
 from app.doctor.report import Facts, Finding, Level, Report, tame
 from app.errors import AppError
 from app.models.adapter import configured_adapter
+from app.models.candidate_judge import configured_judge
 from app.models.folder import resolve, status
 from app.models.span_reader import configured_reader
 from app.settings import Settings
@@ -16,7 +17,7 @@ _MANIFEST = "manifest.json"
 def look_at_models(report: Report, settings: Settings) -> None:
     """Checks that the configured models are installed and that the files of the default models are undamaged.
 
-    The facts have one entry for each model found, and the names of the adapter and the span reader in use.
+    The facts have one entry for each model found, and the names of the adapter, the span reader and the judge in use.
     """
     facts: Facts = {}
     findings = []
@@ -31,6 +32,7 @@ def look_at_models(report: Report, settings: Settings) -> None:
     wanted: dict[str, Callable[[], object]] = {
         "embedder": lambda: resolve(settings.embedder, models_dir=settings.models_dir),
         "reader": lambda: getattr(configured_reader(settings), "name", "none"),
+        "judge": lambda: getattr(configured_judge(settings), "name", "none"),
     }
     if settings.extractive:
         facts["generator"] = "none, answers are quoted"

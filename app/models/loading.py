@@ -1,10 +1,11 @@
-"""Loads the configured models: embedder, generator, reranker, span reader and verifier."""
+"""Loads the configured models: embedder, generator, reranker, span reader, judge and verifier."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.errors import SetupError
 from app.models.adapter import adapter_for
+from app.models.candidate_judge import configured_judge
 from app.models.folder import resolve
 from app.models.span_reader import configured_reader
 from app.settings import EngineSettings, ModelSettings, Settings
@@ -12,7 +13,7 @@ from app.telemetry.stations import traceparent
 from generation.config import EngineConfig
 from generation.ports import Engine, Tokenizer
 from generation.remote_config import RemoteConfig
-from retrieval.ports import ChunkingEmbedder, EntailmentJudge, Reranker, SpanReader
+from retrieval.ports import CandidateJudge, ChunkingEmbedder, EntailmentJudge, Reranker, SpanReader
 
 if TYPE_CHECKING:
     from generation.tokenizer import ChatTokenizer
@@ -84,6 +85,27 @@ def load_reader(settings: ModelSettings) -> SpanReader | None:
         Path(resolve(settings.embedder, models_dir=settings.models_dir)),
         name=config.name,
         calibration=config.calibration,
+        device=settings.device,
+        dtype=settings.dtype,
+    )
+
+
+def load_judge(settings: ModelSettings) -> CandidateJudge | None:
+    """Loads the configured judge of candidates; None when none is configured or its base is not on this machine.
+
+    Raises:
+        SetupError: The setting cannot be resolved, or names a judge of another model.
+        JudgeUnavailable: The judge or its base cannot be loaded.
+    """
+    config = configured_judge(settings)
+    if config is None:
+        return None
+    from retrieval.candidate_judge import LanguageModelJudge
+
+    return LanguageModelJudge.load(
+        Path(config.folder),
+        Path(config.base_folder),
+        name=config.name,
         device=settings.device,
         dtype=settings.dtype,
     )

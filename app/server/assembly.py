@@ -55,7 +55,7 @@ from generation.ports import Engine, Tokenizer
 from ingestion.ports import Extractor
 from retrieval.errors import RetrievalError
 from retrieval.memo import Memo
-from retrieval.ports import ChunkingEmbedder, EntailmentJudge, Reranker, SpanReader
+from retrieval.ports import CandidateJudge, ChunkingEmbedder, EntailmentJudge, Reranker, SpanReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +85,7 @@ class Assembly:
     configured: ChunkingEmbedder
     generator: tuple[Tokenizer, str, Engine]
     reranker: Reranker | None
+    judge: CandidateJudge | None
     entailment: EntailmentJudge | None
 
     def stack_for(self, generation: Generation) -> EmbedderStack:
@@ -186,7 +187,7 @@ class Assembly:
             rerank_candidates=settings.rerank_candidates,
             min_evidence=limits.min_evidence,
         )
-        quoter, memo = Quoter(embedder=embedder, reader=reader), Memo()
+        quoter, memo = Quoter(embedder=embedder, reader=reader, judge=self.judge), Memo()
         quoting = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=engine.info.context_window)
         summarises = settings.overflow == "summarise"
         asking = _asking(settings)

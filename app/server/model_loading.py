@@ -11,7 +11,7 @@ from app.db.vectors import VectorRepository
 from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder
 from app.documents.vector_index import index_folder
-from app.models.loading import load_embedder, load_entailment, load_generator, load_reranker
+from app.models.loading import load_embedder, load_entailment, load_generator, load_judge, load_reranker
 from app.server.assembly import Assembly
 from app.server.collectors import EngineCollector, IndexCollector
 from app.server.embedder_swap import EmbedderSwap
@@ -29,7 +29,7 @@ from ingestion.child_extractor import find_soffice
 from ingestion.types import ExtractionLimits
 from retrieval.ports import ChunkingEmbedder
 
-STEPS = ("embedder", "generator", "reranker and verifier", "reader", "index")
+STEPS = ("embedder", "generator", "reranker, judge and verifier", "reader", "index")
 """The steps of loading, in this order."""
 
 _COUNTERS_SECONDS = 10.0
@@ -151,7 +151,7 @@ def _assembly(
     parsers = settings.parsers or min(2, len(os.sched_getaffinity(0)))
     extractor = ExtractorPool([ChildExtractor(limits, soffice=find_soffice()) for _ in range(parsers)])
     stack.callback(extractor.close)
-    begin("reranker and verifier")
+    begin("reranker, judge and verifier")
     return Assembly(
         settings=settings,
         database=state.database,
@@ -168,6 +168,7 @@ def _assembly(
         configured=embedder,
         generator=generator,
         reranker=load_reranker(settings),
+        judge=load_judge(settings),
         entailment=load_entailment(settings),
     )
 

@@ -13,7 +13,7 @@ EXTRACTIVE = "extractive"
 
 
 class ModelSettings(BaseModel, frozen=True):
-    """The embedder, the generator, the reranker, the verifier and the span reader.
+    """The embedder, the generator, the span reader, the judge, the reranker and the verifier.
 
     Example:
         >>> load_settings(generator="extractive").extractive
@@ -42,6 +42,11 @@ class ModelSettings(BaseModel, frozen=True):
         default="auto",
         description="Span reader that points at answers in the passages found: auto (the one that comes with Footnote, "
         "where the embedder is its base model), none, or a folder.",
+    )
+    judge: str = Field(
+        default="auto",
+        description="Judge that compares the likeliest quotes: auto (the one that comes with Footnote, where its base, "
+        "the default generator, is on this machine and a reader points at answers), none, or a folder.",
     )
     reranker: str = Field(
         default="",

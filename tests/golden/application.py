@@ -106,6 +106,7 @@ class ScriptedModels:
             configured=self.embedder,
             generator=(CharacterTokenizer(), "0", engine),
             reranker=reranker,
+            judge=None,
             entailment=None,
             reader=self.reader,
         )

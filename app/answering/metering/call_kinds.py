@@ -17,6 +17,7 @@ class CallNumber(IntEnum):
     ANSWER = 2
     RERANK = 3
     FIRST_SUMMARY = 4
+    COMPARE = 97
     FIND_QUOTES = 98
     READ = 99
     FIRST_VERIFICATION = 100
@@ -30,6 +31,7 @@ KINDS = {
     Purpose.SUMMARISE: (CallNumber.FIRST_SUMMARY, Operation.REWRITE),
     Purpose.EXTRACT: (CallNumber.FIND_QUOTES, Operation.EMBED_QUERY),
     Purpose.LOCATE: (CallNumber.READ, Operation.JUDGE),
+    Purpose.COMPARE: (CallNumber.COMPARE, Operation.JUDGE),
     Purpose.VERIFY: (CallNumber.FIRST_VERIFICATION, Operation.JUDGE),
 }
 """By purpose, the number of its first call, and its operation on the ledger."""

@@ -15,6 +15,7 @@ class Purpose(StrEnum):
     EMBED_QUERY = "embed_query"
     EXTRACT = "extract"
     LOCATE = "locate"
+    COMPARE = "compare"
     RERANK = "rerank"
     REWRITE = "rewrite"
     SUMMARISE = "summarise"

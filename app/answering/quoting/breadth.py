@@ -25,6 +25,7 @@ class Breadth:
         nearly: Share of the best probability that another quote needs, where the best is clear.
         at_all: The same where it is not.
         embedded: The most candidates that are embedded.
+        judged: The most of these that the judge compares.
         joined: The most characters of neighbouring candidates that are joined into one quote; 0 joins none. Where they
             are joined, quotes are grouped by document and in reading order, else the likeliest is first.
         sides: What is compared; each has a quote, where a candidate is about it.
@@ -34,6 +35,7 @@ class Breadth:
     nearly: float = 0.4
     at_all: float = 0.1
     embedded: int = 12
+    judged: int = 8
     joined: int = 0
     sides: tuple[str, ...] = ()
 
@@ -41,7 +43,7 @@ class Breadth:
 ONE = Breadth()
 """For a question with one answer: the likeliest candidate, and others nearly as likely."""
 
-SEVERAL = Breadth(most=6, nearly=0.2, embedded=24, joined=600)
+SEVERAL = Breadth(most=6, nearly=0.2, embedded=24, judged=16, joined=600)
 """For a question with several answers: every candidate that matches."""
 
 

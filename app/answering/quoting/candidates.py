@@ -80,7 +80,7 @@ def moved(span: Span, by: int) -> Span:
 def passage_text(candidate: Candidate) -> str:
     """The text around a candidate: its chunk's, below its document's title and its headings."""
     chunk = candidate.source.chunk_at(candidate.core)
-    return "\n".join([*_above(chunk), *chunk.heading_path, chunk.text])
+    return "\n".join([*above(chunk), *chunk.heading_path, chunk.text])
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _read_in(candidate: Candidate) -> Chunk:
 def _passage(candidates: Sequence[Candidate], places: Sequence[int]) -> ReadPassage:
     source = candidates[places[0]].source
     chunk, whole = _read_in(candidates[places[0]]), source.hit.chunk
-    text = "".join(f"{line}\n" for line in _above(chunk))
+    text = "".join(f"{line}\n" for line in above(chunk))
     kept: list[tuple[int, int, int]] = []
     for span in source.spans:
         start, end = max(span.start_char, chunk.start_char), min(span.end_char, chunk.end_char)
@@ -149,7 +149,7 @@ def _passage(candidates: Sequence[Candidate], places: Sequence[int]) -> ReadPass
     return ReadPassage(text.rstrip(), tuple(places), tuple(pieces), tuple(owners), tuple(starts))
 
 
-def _above(chunk: Chunk) -> list[str]:
-    """The lines that are read above a chunk's text."""
+def above(chunk: Chunk) -> list[str]:
+    """The lines that a model reads above a chunk's text: title, innermost heading, header of the table it begins in."""
     heading = chunk.heading_path[-1] if chunk.heading_path else ""
     return list(dict.fromkeys(line for line in (chunk.title, heading, chunk.table_header) if line))

@@ -9,7 +9,7 @@ from app.answering.quoting.breadth import breadth_of
 from app.answering.quoting.selection import NEAREST, OpenSelection, QuoteSelector
 from app.answering.states.reading import ANSWERED, Selection
 from app.answering.states.sources import Grounding
-from retrieval.ports import Embedder, SpanReader
+from retrieval.ports import CandidateJudge, Embedder, SpanReader
 
 
 class Quoter:
@@ -25,9 +25,11 @@ class Quoter:
         ('answered', ['The plant in Oslo closed on 4 May after a fire.'])
     """
 
-    def __init__(self, *, embedder: Embedder, reader: SpanReader | None = None) -> None:
-        """Without a reader, words and the embedder decide alone."""
-        self._selector = QuoteSelector(embedder, reader)
+    def __init__(
+        self, *, embedder: Embedder, reader: SpanReader | None = None, judge: CandidateJudge | None = None
+    ) -> None:
+        """Without a reader, words and the embedder decide alone; `judge` compares what the reader has read."""
+        self._selector = QuoteSelector(embedder, reader, judge)
 
     def open(self, grounding: Grounding, *, meter: Meter, abstention: float | None = None) -> OpenSelection:
         """Select the parts of the sources that answer, and tell whether they do: the first model is about to read.

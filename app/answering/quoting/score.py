@@ -7,6 +7,7 @@ Both are fitted by `python -m app.tuning.answer_score.run` on training questions
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import exp, log1p
 from types import MappingProxyType
 
@@ -34,9 +35,14 @@ WITH_READER: Mapping[str, float] = MappingProxyType(
         "margin_lead": -0.183,
         "evidence": 0.3574,
         "evidence_lead": -0.2086,
+        "judge": 0.0,
+        "judge_lead": 0.0,
     }
 )
 """The weights where the span reader has read the candidates."""
+
+WITH_JUDGE: Mapping[str, float] = MappingProxyType({**WITH_READER, "judge": 1.0})
+"""The weights where the judge has compared the likeliest of them, too."""
 
 WITHOUT_READER: Mapping[str, float] = MappingProxyType(
     {
@@ -54,6 +60,8 @@ WITHOUT_READER: Mapping[str, float] = MappingProxyType(
         "margin_lead": 0.0,
         "evidence": 0.0,
         "evidence_lead": 0.0,
+        "judge": 0.0,
+        "judge_lead": 0.0,
     }
 )
 """The weights where it has not: there is no reader, or it does not know the language."""
@@ -68,6 +76,8 @@ CERTAIN_WITH_READER: Mapping[str, float] = MappingProxyType(
         "margin_lead": -0.083,
         "evidence": 0.1345,
         "evidence_lead": -0.2691,
+        "judge": 0.0,
+        "judge_lead": 0.0,
         "cosine": 1.0647,
         "behind": -0.2904,
         "share": 0.4969,
@@ -75,6 +85,9 @@ CERTAIN_WITH_READER: Mapping[str, float] = MappingProxyType(
     }
 )
 """The weights of the correction where the span reader has read the candidates."""
+
+CERTAIN_WITH_JUDGE: Mapping[str, float] = CERTAIN_WITH_READER
+"""The weights of the correction where the judge has compared them, too."""
 
 CERTAIN_WITHOUT_READER: Mapping[str, float] = MappingProxyType(
     {
@@ -85,6 +98,8 @@ CERTAIN_WITHOUT_READER: Mapping[str, float] = MappingProxyType(
         "margin_lead": 0.0,
         "evidence": 0.0,
         "evidence_lead": 0.0,
+        "judge": 0.0,
+        "judge_lead": 0.0,
         "cosine": 1.8858,
         "behind": -4.8841,
         "share": 0.6787,
@@ -94,7 +109,27 @@ CERTAIN_WITHOUT_READER: Mapping[str, float] = MappingProxyType(
 """The weights of the correction where it has not."""
 
 
-_SEEN_AGAIN = ("margin", "margin_lead", "evidence", "evidence_lead", "cosine", "behind", "share", "covered")
+@dataclass(frozen=True, slots=True)
+class ScoreWeights:
+    """The weights of both regressions: `of_candidate` for each candidate, `of_best` for the likeliest."""
+
+    of_candidate: Mapping[str, float]
+    of_best: Mapping[str, float]
+
+
+JUDGED = ScoreWeights(WITH_JUDGE, CERTAIN_WITH_JUDGE)
+"""Where the judge has compared the likeliest candidates, too."""
+
+READ = ScoreWeights(WITH_READER, CERTAIN_WITH_READER)
+"""Where the span reader has read the candidates."""
+
+UNREAD = ScoreWeights(WITHOUT_READER, CERTAIN_WITHOUT_READER)
+"""Where it has not."""
+
+_SEEN_AGAIN = (
+    *("margin", "margin_lead", "evidence", "evidence_lead", "judge", "judge_lead"),
+    *("cosine", "behind", "share", "covered"),
+)
 
 
 def values(features: Features, *, cosine: float, best_cosine: float) -> dict[str, float]:
@@ -120,7 +155,13 @@ def values(features: Features, *, cosine: float, best_cosine: float) -> dict[str
         "margin_lead": min(features.margin_lead, MOST_MARGIN),
         "evidence": _cut(features.evidence),
         "evidence_lead": min(features.evidence_lead, MOST_MARGIN),
+        **judge_values(0.0, best=0.0),
     }
+
+
+def judge_values(score: float, *, best: float) -> dict[str, float]:
+    """The values of the judge's `score` of a candidate, and of the `best` of any; both are 0 where it did not judge."""
+    return {"judge": _cut(score), "judge_lead": min(best - score, MOST_MARGIN)}
 
 
 def logit(weights: Mapping[str, float], of_candidate: Mapping[str, float]) -> float:

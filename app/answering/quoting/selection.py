@@ -1,12 +1,13 @@
 """Selects the parts of the sources that answer a question, and decides whether they do: without a language model.
 
-The span reader reads every candidate, the embedder those that are promising by then; both give one probability
-(`app.answering.quoting.score`). An answer costs a few hundred embedder tokens and what the reader reads.
+The span reader reads every candidate, the embedder those that are promising by then, the judge compares the likeliest
+of them; together they give one probability (`app.answering.quoting.score`). An answer costs a few hundred embedder
+tokens, what the reader reads, and about 80 tokens for each candidate that is judged.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from app.answering.languages.question_kind import asks_for_words, kind_asked
@@ -17,14 +18,16 @@ from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, moved, passages_of
 from app.answering.quoting.features import Read, features_of
 from app.answering.quoting.headings import behind_heading, headings_of
+from app.answering.quoting.judging import judged_texts
 from app.answering.quoting.marks import whole
 from app.answering.quoting.named_cells import cell_asked
 from app.answering.quoting.score import (
-    CERTAIN_WITH_READER,
-    CERTAIN_WITHOUT_READER,
-    WITH_READER,
-    WITHOUT_READER,
+    JUDGED,
+    READ,
+    UNREAD,
+    ScoreWeights,
     certainty,
+    judge_values,
     logit,
     probability,
     promise,
@@ -33,7 +36,7 @@ from app.answering.quoting.score import (
 from app.answering.quoting.subject import names_subject, says_new
 from app.answering.quoting.years import of_asked_years
 from app.answering.states.reading import ANSWERED, Outcome, Quote, Selection
-from retrieval.ports import Embedder, SpanReader, Vectors
+from retrieval.ports import CandidateJudge, Embedder, SpanReader, Vectors
 from retrieval.types import Context, Span
 
 NEAREST = 0.07
@@ -56,13 +59,18 @@ class Judged:
         candidates: The candidates.
         values: For each the values by which it is scored (`app.answering.quoting.score`).
         highlights: For each the words that the span reader takes for the answer, None without any.
-        read: Whether the span reader has read them.
+        weights: The weights for what has been read of them.
     """
 
     candidates: tuple[Candidate, ...]
     values: tuple[Mapping[str, float], ...]
     highlights: tuple[Span | None, ...]
-    read: bool = False
+    weights: ScoreWeights = UNREAD
+
+    @property
+    def read(self) -> bool:
+        """Whether the span reader has read them."""
+        return self.weights is not UNREAD
 
 
 Result = TypeVar("Result")
@@ -85,10 +93,16 @@ class QuoteSelector:
         ('answered', ['The plant in Oslo closed on 4 May after a fire.'])
     """
 
-    def __init__(self, embedder: Embedder, reader: SpanReader | None = None) -> None:
-        """Without a reader, and for questions in a language it does not know, words and the embedder decide."""
+    def __init__(
+        self, embedder: Embedder, reader: SpanReader | None = None, judge: CandidateJudge | None = None
+    ) -> None:
+        """Without a reader, and for questions in a language it does not know, words and the embedder decide.
+
+        `judge` compares only what the reader has read.
+        """
         self._embedder = embedder
         self._reader = reader
+        self._judge = judge
 
     def select(
         self,
@@ -140,16 +154,13 @@ class QuoteSelector:
             question,
             context,
             metering=metering,
-            most=breadth.embedded,
+            breadth=breadth,
             question_vector=question_vector,
         )
         if not found.candidates:
             return Selection((), 0.0, "refused", threshold=answered)
-        weights, certain = WITHOUT_READER, CERTAIN_WITHOUT_READER
-        if found.read:
-            weights, certain = WITH_READER, CERTAIN_WITH_READER
-        logits = [logit(weights, of_candidate) for of_candidate in found.values]
-        best = certainty(certain, logits, found.values)
+        logits = [logit(found.weights.of_candidate, of_candidate) for of_candidate in found.values]
+        best = certainty(found.weights.of_best, logits, found.values)
         first = logits.index(max(logits))
         about = [
             not candidate.heading and says_new(question, candidate.core_text) and names_subject(question, candidate)
@@ -186,9 +197,7 @@ class QuoteSelector:
         question_vector: Callable[[], Vectors],
     ) -> Judged:
         """The promising candidates of `context` with the values by which they are scored, for measurements."""
-        judging = self._judging(
-            question, context, metering=unmetered, most=ONE.embedded, question_vector=question_vector
-        )
+        judging = self._judging(question, context, metering=unmetered, breadth=ONE, question_vector=question_vector)
         return _ended(judging)
 
     def _judging(
@@ -197,10 +206,10 @@ class QuoteSelector:
         context: Context,
         *,
         metering: Metering,
-        most: int,
+        breadth: Breadth,
         question_vector: Callable[[], Vectors],
     ) -> Generator[None, None, Judged]:
-        """The `most` promising candidates, once the first call is metered; see `selecting`."""
+        """The most promising candidates, once the first call is metered; see `selecting`."""
         candidates = of_asked_years(question, candidates_of(context.sources))
         if not candidates:
             return Judged((), (), ())
@@ -214,7 +223,7 @@ class QuoteSelector:
                 read = _read(reader, question, passages, len(candidates), on_batch=on_batch)
         features = features_of(question, candidates, read)
         ranked = sorted(range(len(candidates)), key=lambda place: (-promise(features[place]), place))
-        embedded = sorted(ranked[:most])
+        embedded = sorted(ranked[: breadth.embedded])
         texts = [_embedded_text(candidates[place]) for place in embedded]
         counted = [min(self._embedder.count_tokens(text), self._embedder.info.max_tokens) for text in texts]
         tokens = self._embedder.count_documents(texts, counted=counted)
@@ -225,14 +234,36 @@ class QuoteSelector:
             vectors = self._embedder.embed_documents(texts)
         cosines = [float(cosine) for cosine in vectors @ question_vector()]
         best = max(cosines)
-        return Judged(
+        found = Judged(
             tuple(candidates[place] for place in embedded),
             tuple(
                 values(features[place], cosine=cosine, best_cosine=best)
                 for place, cosine in zip(embedded, cosines, strict=True)
             ),
             tuple(None if read is None else read[place].words for place in embedded),
-            read=read is not None,
+            UNREAD if read is None else READ,
+        )
+        return self._compared(question, found, metering, most=breadth.judged) if found.read else found
+
+    def _compared(self, question: str, found: Judged, metering: Metering, *, most: int) -> Judged:
+        """The same once the judge has compared the `most` likeliest; the others count as the least likely of these."""
+        if self._judge is None:
+            return found
+        logits = [logit(found.weights.of_candidate, of_candidate) for of_candidate in found.values]
+        ranked = sorted(range(len(logits)), key=lambda place: (-logits[place], place))
+        places = sorted(ranked[:most])
+        texts = judged_texts([found.candidates[place] for place in places])
+        judge = self._judge
+        with metering(Purpose.COMPARE, judge.model, judge.revision, judge.count_tokens(question, texts)):
+            scores = dict(zip(places, judge.judge(question, texts), strict=True))
+        best, least = max(scores.values()), min(scores.values())
+        return replace(
+            found,
+            values=tuple(
+                {**of_candidate, **judge_values(scores.get(place, least), best=best)}
+                for place, of_candidate in enumerate(found.values)
+            ),
+            weights=JUDGED,
         )
 
 

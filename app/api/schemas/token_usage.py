@@ -8,7 +8,7 @@ from app.usage.ledger.events import Bill
 from app.usage.rollups.sums import decimal
 
 _HELPERS = tuple(purpose for purpose in Purpose if purpose is not Purpose.ANSWER)
-_READING = (Purpose.EXTRACT, Purpose.LOCATE, Purpose.RERANK, Purpose.SUMMARISE)
+_READING = (Purpose.EXTRACT, Purpose.LOCATE, Purpose.COMPARE, Purpose.RERANK, Purpose.SUMMARISE)
 
 
 class PromptTokensDetails(ResponseBody):
@@ -41,7 +41,7 @@ class AuxiliaryBody(ResponseBody):
     """The model calls for one purpose other than answering."""
 
     purpose: str = Field(
-        description="`embed_query`, `extract`, `locate`, `rerank`, `rewrite`, `summarise` or `verify`.",
+        description="`embed_query`, `extract`, `locate`, `compare`, `rerank`, `rewrite`, `summarise` or `verify`.",
         examples=["embed_query"],
     )
     tokens: int = Field(description="Tokens read and, for `rewrite` and `summarise`, also generated.", examples=[12])
@@ -52,7 +52,8 @@ class CallBody(ResponseBody):
 
     purpose: str = Field(
         description="`answer`, or a purpose of `auxiliary`: `embed_query` embeds the question, `locate` reads passages "
-        "for the words that answer, `extract` chooses quotes, `rerank` ranks passages.",
+        "for the words that answer, `extract` chooses quotes, `compare` compares the likeliest of them, `rerank` ranks "
+        "passages.",
         examples=["locate"],
     )
     model: str = Field(

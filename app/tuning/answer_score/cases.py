@@ -20,7 +20,7 @@ from app.evaluation.dataset import read_question_set
 from app.evaluation.retrieval_metrics import locate
 from app.evaluation.scratch import PRINCIPAL, Ingested, ingest, lead, scratch_application
 from app.evaluation.types import Options, QuestionSet, SetQuestion
-from app.models.loading import load_reader
+from app.models.loading import load_judge, load_reader
 from app.server.state import State
 from app.settings import Settings
 from app.tuning.evidence_reader.mixture import RULES, documents_of, folder_of, is_held_back
@@ -96,10 +96,10 @@ def cases(sets: Path, settings: Settings, data_dir: Path, uses: Mapping[str, Use
         QuestionSetMalformed: A set is missing or wrong.
         SetupError: The data dir holds something else.
     """
-    reader = load_reader(settings)
+    reader, judge = load_reader(settings), load_judge(settings)
     with scratch_application(settings, data_dir=data_dir) as state:
         assert state.serving.models is not None, "a scratch application has models"
-        selector = QuoteSelector(state.serving.models.embedder, reader)
+        selector = QuoteSelector(state.serving.models.embedder, reader, judge)
         for name, use in uses.items():
             folder = folder_of(sets, name)
             whole = read_question_set(folder)

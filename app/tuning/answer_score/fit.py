@@ -15,7 +15,10 @@ from app.tuning.answer_score.cases import Case
 
 Floats = npt.NDArray[np.float64]
 THRESHOLDS = (0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97)
-_READER = frozenset({"margin", "margin_lead", "evidence", "evidence_lead"})
+READER = frozenset({"margin", "margin_lead", "evidence", "evidence_lead"})
+"""The values of the span reader; without it, the judge's are not known either."""
+JUDGE = frozenset({"judge", "judge_lead"})
+"""The values of the judge of candidates."""
 _WRITTEN, _HIDDEN = 0.1, 0.15  # shares of the cases without an answer: written to have none, and with it hidden
 _L2 = 1e-3
 _L2_CERTAINTY = 2e-2  # one row a question, not one a candidate
@@ -42,10 +45,10 @@ class Judged:
     pointed: bool
 
 
-def fitted(cases: Sequence[Case], *, reader: bool) -> dict[str, float]:
-    """The weights by name, without `margin` and `margin_lead` where `reader` is false (they are 0)."""
+def fitted(cases: Sequence[Case], *, without: frozenset[str] = frozenset()) -> dict[str, float]:
+    """The weights by name; those of the values in `without` are 0."""
     names = list(cases[0].values[0])
-    used = [name for name in names if name != "bias" and (reader or name not in _READER)]
+    used = [name for name in names if name != "bias" and name not in without]
     rows, labels, counted = [], [], []
     for case, count in zip(cases, counts(cases), strict=True):
         for values, right, said in zip(case.values, case.right, case.said, strict=True):
@@ -100,7 +103,9 @@ def _logistic(data: Floats, labels: Floats, counts: Floats, *, penalty: float = 
     return found
 
 
-def fitted_certainty(cases: Sequence[Case], weights: Mapping[str, float], *, reader: bool) -> dict[str, float]:
+def fitted_certainty(
+    cases: Sequence[Case], weights: Mapping[str, float], *, without: frozenset[str] = frozenset()
+) -> dict[str, float]:
     """The weights of `quoting.score.certainty` by name: whether the candidate that `weights` choose answers."""
     rows, labels, names = [], [], list[str]()
     for case in cases:
@@ -108,7 +113,7 @@ def fitted_certainty(cases: Sequence[Case], weights: Mapping[str, float], *, rea
         following = logits[order[1]] if len(order) > 1 else logits[order[0]]
         seen = certainty_values(case.values[order[0]], best=logits[order[0]], next_best=following)
         names = [name for name in seen if name != "bias"]
-        rows.append([seen[name] if reader or name not in _READER else 0.0 for name in names])
+        rows.append([0.0 if name in without else seen[name] for name in names])
         labels.append(float(case.answerable and (case.right[order[0]] or case.said[order[0]])))
     data = np.array(rows)
     mean, deviation = data.mean(axis=0), data.std(axis=0) + 1e-9
@@ -117,8 +122,7 @@ def fitted_certainty(cases: Sequence[Case], weights: Mapping[str, float], *, rea
     slopes = found[1:] / deviation
     bias = round(float(found[0] - (slopes * mean).sum()), 4)
     return {"bias": bias} | {
-        name: round(float(slope), 4) if reader or name not in _READER else 0.0
-        for name, slope in zip(names, slopes, strict=True)
+        name: 0.0 if name in without else round(float(slope), 4) for name, slope in zip(names, slopes, strict=True)
     }
 
 
@@ -139,14 +143,14 @@ def judged(cases: Iterable[Case], weights: Mapping[str, float], certain: Mapping
     return found
 
 
-def cross_validated(cases: Sequence[Case], *, reader: bool, seed: int = 0) -> list[Judged]:
+def cross_validated(cases: Sequence[Case], *, without: frozenset[str] = frozenset(), seed: int = 0) -> list[Judged]:
     """Every question by weights that were fitted without it."""
     folds = np.random.default_rng(seed).integers(0, _FOLDS, len(cases))
     found: list[Judged] = []
     for fold in range(_FOLDS):
         others = [case for case, at in zip(cases, folds, strict=True) if at != fold]
-        weights = fitted(others, reader=reader)
-        certain = fitted_certainty(others, weights, reader=reader)
+        weights = fitted(others, without=without)
+        certain = fitted_certainty(others, weights, without=without)
         found += judged([case for case, at in zip(cases, folds, strict=True) if at == fold], weights, certain)
     return found
 

@@ -15,7 +15,7 @@ from rich.progress import Progress
 
 from app.settings import load_settings
 from app.tuning.answer_score.cases import USES, cases, read_cases, written
-from app.tuning.answer_score.fit import cross_validated, fitted, fitted_certainty, report
+from app.tuning.answer_score.fit import JUDGE, READER, cross_validated, fitted, fitted_certainty, report
 
 
 def main() -> None:
@@ -39,13 +39,15 @@ def main() -> None:
         partial.replace(file)
     found = read_cases(file)
     parts: list[str] = []
-    for reader in (True, False):
-        name = "with the span reader" if reader else "without it"
-        weights = fitted(found, reader=reader)
-        shown = json.dumps(
-            {"candidate": weights, "certainty": fitted_certainty(found, weights, reader=reader)}, indent=1
-        )
-        parts.append(f"## {name}\n\n```json\n{shown}\n```\n\n{report(cross_validated(found, reader=reader))}\n")
+    for name, without in (
+        ("with span reader and judge", frozenset[str]()),
+        ("with the span reader", JUDGE),
+        ("without them", READER | JUDGE),
+    ):
+        weights = fitted(found, without=without)
+        certain = fitted_certainty(found, weights, without=without)
+        shown = json.dumps({"candidate": weights, "certainty": certain}, indent=1)
+        parts.append(f"## {name}\n\n```json\n{shown}\n```\n\n{report(cross_validated(found, without=without))}\n")
     text = "\n".join(parts)
     (chosen.out / "score.md").write_text(text, encoding="utf-8")
     Console().print(text, markup=False, highlight=False)

@@ -32,7 +32,7 @@ from retrieval.span_model import SpanModel
 
 NAME = "evidence-minilm-l6"
 _NAMES = ("torch", "transformers", "tokenizers", "numpy")
-_WHAT = {
+WHAT = {
     "squad-train-44": (
         "44 articles of SQuAD 1.1, with unanswerable questions of SQuAD 2.0 (Rajpurkar et al. 2016, 2018)",
         "CC BY-SA 4.0",
@@ -58,6 +58,7 @@ _WHAT = {
     "condaqa": ("CondaQA, dev and test parts (Ravichander et al. 2022)", "Apache-2.0; text CC BY-SA"),
     "synthetic-forms": ("forms, receipts and tables written by rule", "none needed"),
 }
+"""By the set's name what it is, and its licence as stated."""
 
 _PAIRS = (
     "Every group has an unanswerable question that people wrote beside an answerable one of the same passage, whose\n"
@@ -137,7 +138,7 @@ def card_of(
             "",
             "| set | what it is | licence as stated | questions | share | SHA-256 of its passages |",
             "|---|---|---|---|---|---|",
-            *_rows(trained),
+            *rows(trained),
             "",
             f"{last.groups} groups in steps of {recipe.groups}: a question with the passage that answers it and up",
             f"to {recipe.near} near ones of the same document, whose spans share one normalisation with one null",
@@ -198,9 +199,10 @@ def _before(training: Training) -> Iterable[str]:
         yield _PAIRS
 
 
-def _rows(trained: Sequence[Source]) -> Iterable[str]:
+def rows(trained: Sequence[Source]) -> Iterable[str]:
+    """The rows of a card's table of training sets."""
     for source, share in zip(trained, shares(trained), strict=True):
-        what, licence = _WHAT.get(source.name, ("", "not known"))
+        what, licence = WHAT.get(source.name, ("", "not known"))
         fingerprint = source.question_set.fingerprint
         yield f"| {source.name} | {what} | {licence} | {len(source.questions)} | {share:.1%} | `{fingerprint}` |"
 

@@ -237,6 +237,7 @@ export const ask = {
       embed_query: "Understanding the question",
       extract: "Choosing what to quote",
       locate: "Finding where it is answered",
+      compare: "Comparing what may answer",
       rerank: "Putting passages in order",
       rewrite: "Rewriting the follow-up",
       summarise: "Summarising",

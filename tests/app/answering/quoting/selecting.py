@@ -5,7 +5,7 @@ from typing import Any
 
 from app.answering.quoting.selection import QuoteSelector
 from app.answering.states.reading import Selection
-from retrieval.ports import Embedder, SpanReader
+from retrieval.ports import CandidateJudge, Embedder, SpanReader
 from retrieval.types import Context
 from tests.retrieval.fakes import HashingEmbedder
 
@@ -16,11 +16,12 @@ def selected(
     reader: SpanReader | None = None,
     *,
     embedder: Embedder | None = None,
+    judge: CandidateJudge | None = None,
     **options: Any,
 ) -> Selection:
     """The selection; unless told otherwise whatever is likeliest is an answer."""
     embedder = embedder or HashingEmbedder()
-    return QuoteSelector(embedder, reader).select(
+    return QuoteSelector(embedder, reader, judge).select(
         question,
         context,
         question_vector=partial(embedder.embed_query, question),

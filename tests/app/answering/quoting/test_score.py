@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from app.answering.quoting.candidates import candidates_of
 from app.answering.quoting.features import Features, Read, features_of
 from app.answering.quoting.score import (
+    CERTAIN_WITH_JUDGE,
     CERTAIN_WITH_READER,
     CERTAIN_WITHOUT_READER,
     MOST_GAP,
     MOST_MARGIN,
+    WITH_JUDGE,
     WITH_READER,
     WITHOUT_READER,
     certainty,
@@ -27,7 +29,9 @@ from app.answering.quoting.score import (
 from retrieval.types import Scores, Source
 from tests.app.answering.sources import source
 
-BOTH = pytest.mark.parametrize("weights", [WITH_READER, WITHOUT_READER], ids=["with a reader", "without one"])
+ALL = pytest.mark.parametrize(
+    "weights", [WITH_JUDGE, WITH_READER, WITHOUT_READER], ids=["with a judge", "with a reader", "without one"]
+)
 
 
 def features(question: str, *texts: str) -> list[Features]:
@@ -112,12 +116,12 @@ def test_nothing_has_no_features() -> None:
     assert features_of("What fell?", []) == []
 
 
-@BOTH
+@ALL
 def test_among_equals_the_nearer_to_the_question_is_likelier(weights: Mapping[str, float]) -> None:
     assert scored(weights, plain(), cosine=0.2, best=0.6) < scored(weights, plain(), cosine=0.6, best=0.6)
 
 
-@BOTH
+@ALL
 def test_among_equals_the_one_with_more_of_the_questions_words_is_likelier(weights: Mapping[str, float]) -> None:
     fewer = plain(share=0.1, lead=0.4)
 
@@ -125,7 +129,7 @@ def test_among_equals_the_one_with_more_of_the_questions_words_is_likelier(weigh
     assert promise(fewer) < promise(plain())
 
 
-@BOTH
+@ALL
 def test_among_equals_the_one_that_retrieval_ranks_higher_is_likelier(weights: Mapping[str, float]) -> None:
     lower = plain(rank=3)
 
@@ -158,11 +162,12 @@ def test_without_a_reader_margins_count_nothing() -> None:
 def test_every_weight_has_its_value_and_every_value_a_weight() -> None:
     named = values(plain(), cosine=0.5, best_cosine=0.5).keys()
 
-    assert WITH_READER.keys() | WITHOUT_READER.keys() == named
-    assert {"margin", "margin_lead"} <= WITH_READER.keys()
+    for weights in (WITH_JUDGE, WITH_READER, WITHOUT_READER):
+        assert weights.keys() == named
+    assert WITH_READER["judge"] == WITH_READER["judge_lead"] == WITHOUT_READER["judge"] == 0.0
 
 
-@BOTH
+@ALL
 @given(
     found=st.fixed_dictionaries(
         {one.name: st.integers(0, 1000) if one.name == "rank" else st.floats(-1e5, 1e5) for one in fields(Features)}
@@ -174,7 +179,9 @@ def test_a_probability_is_never_certain(weights: Mapping[str, float], found: dic
 
 
 CERTAIN = pytest.mark.parametrize(
-    "weights", [CERTAIN_WITH_READER, CERTAIN_WITHOUT_READER], ids=["with a reader", "without one"]
+    "weights",
+    [CERTAIN_WITH_JUDGE, CERTAIN_WITH_READER, CERTAIN_WITHOUT_READER],
+    ids=["with a judge", "with a reader", "without one"],
 )
 
 

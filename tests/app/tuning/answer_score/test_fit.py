@@ -10,7 +10,7 @@ from app.answering.quoting.features import Features
 from app.answering.quoting.score import values
 from app.evaluation.types import QuestionSet, SetDocument, SetQuestion
 from app.tuning.answer_score.cases import Case, Use, part_of, read_cases, written
-from app.tuning.answer_score.fit import counts, cross_validated, fitted, fitted_certainty, judged, report
+from app.tuning.answer_score.fit import JUDGE, READER, counts, cross_validated, fitted, fitted_certainty, judged, report
 from app.tuning.evidence_reader.mixture import is_held_back
 
 
@@ -47,9 +47,9 @@ def made_cases(count: int, *, dataset: str = "made") -> list[Case]:
 
 
 def test_the_weights_find_what_the_right_candidates_have() -> None:
-    weights = fitted(made_cases(300), reader=True)
+    weights = fitted(made_cases(300))
 
-    certain = fitted_certainty(made_cases(300), weights, reader=True)
+    certain = fitted_certainty(made_cases(300), weights)
 
     assert weights["margin"] > 0.3
     assert weights["share"] > 0.5
@@ -57,7 +57,7 @@ def test_the_weights_find_what_the_right_candidates_have() -> None:
 
 
 def test_without_the_reader_its_values_weigh_nothing() -> None:
-    weights = fitted(made_cases(90), reader=False)
+    weights = fitted(made_cases(90), without=READER | JUDGE)
 
     assert weights["margin"] == 0.0
     assert weights["margin_lead"] == 0.0
@@ -65,7 +65,7 @@ def test_without_the_reader_its_values_weigh_nothing() -> None:
 
 
 def test_a_probability_is_near_the_share_that_is_right() -> None:
-    found = cross_validated(made_cases(900), reader=True)
+    found = cross_validated(made_cases(900))
 
     for low, high in ((0.0, 0.5), (0.5, 0.9), (0.9, 1.0)):
         mine = [one for one in found if low <= one.best < high]
@@ -92,7 +92,7 @@ def test_a_candidate_that_says_the_answer_elsewhere_teaches_nothing() -> None:
         for one in changed
     ]
 
-    assert fitted(changed, reader=True) == fitted(without_last, reader=True)
+    assert fitted(changed) == fitted(without_last)
 
 
 def test_kinds_count_by_their_share_and_sets_by_the_root_of_their_size() -> None:
@@ -121,7 +121,7 @@ def test_the_report_names_every_set_and_every_case_is_read_back(tmp_path: Path) 
     file.write_text("\n".join(map(written, cases)) + "\n", encoding="utf-8")
 
     assert read_cases(file) == cases
-    text = report(cross_validated(cases, reader=True))
+    text = report(cross_validated(cases))
     assert "| a | 20, 10 |" in text
     assert "| all | 40, 20 |" in text
 
