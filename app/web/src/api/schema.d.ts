@@ -499,7 +499,7 @@ export interface components {
     AuxiliaryBody: {
       /**
        * Purpose
-       * @description `embed_query`, `extract`, `locate`, `rerank`, `rewrite`, `summarise` or `verify`.
+       * @description `embed_query`, `extract`, `locate`, `compare`, `rerank`, `rewrite`, `summarise` or `verify`.
        * @example embed_query
        */
       purpose: string;
@@ -787,7 +787,7 @@ export interface components {
     CallBody: {
       /**
        * Purpose
-       * @description `answer`, or a purpose of `auxiliary`: `embed_query` embeds the question, `locate` reads passages for the words that answer, `extract` chooses quotes, `rerank` ranks passages.
+       * @description `answer`, or a purpose of `auxiliary`: `embed_query` embeds the question, `locate` reads passages for the words that answer, `extract` chooses quotes, `compare` compares the likeliest of them, `rerank` ranks passages.
        * @example locate
        */
       purpose: string;
