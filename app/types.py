@@ -327,7 +327,7 @@ class Components:
 
 @dataclass(frozen=True, slots=True)
 class DocumentShare:
-    """Context tokens that one document contributed to a prompt."""
+    """The passages and tokens of one document that a model call reads."""
 
     document_id: str
     chunks: int

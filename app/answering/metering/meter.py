@@ -103,7 +103,15 @@ class Meter:
             raise CallsClosed
 
     @contextmanager
-    def reading(self, purpose: Purpose, *, model: str, revision: str, tokens: int) -> Iterator[OnBatch]:
+    def reading(
+        self,
+        purpose: Purpose,
+        *,
+        model: str,
+        revision: str,
+        tokens: int,
+        documents: tuple[DocumentShare, ...] = (),
+    ) -> Iterator[OnBatch]:
         """Meter the call of a model that only reads, which the body of the `with` statement makes.
 
         It settles as completed with all its tokens, and as an error where the body raises one. The body may call the
@@ -115,11 +123,14 @@ class Meter:
             model: Name of the model.
             revision: Revision of its tokenizer.
             tokens: Tokens that it will read.
+            documents: The documents whose passages it reads, with their tokens; of an ended call nothing is theirs.
 
         Raises:
             BudgetExceeded, StoreUnavailable, StorageFull: Nothing was reserved, and the body did not run.
         """
-        reservation = self._reservation(purpose, model=model, revision=revision, input_tokens=tokens)
+        reservation = self._reservation(
+            purpose, model=model, revision=revision, input_tokens=tokens, documents=documents
+        )
         with self._ledger.metered(reservation) as metered:
             counted = self._counted(purpose, model)
 

@@ -9,6 +9,7 @@ from app.answering.quoting.breadth import breadth_of
 from app.answering.quoting.selection import NEAREST, OpenSelection, QuoteSelector
 from app.answering.states.reading import ANSWERED, Selection
 from app.answering.states.sources import Grounding
+from app.types import DocumentShare
 from retrieval.ports import CandidateJudge, Embedder, SpanReader
 
 
@@ -49,9 +50,11 @@ class Quoter:
 
     def _selecting(self, grounding: Grounding, meter: Meter, answered: float) -> Generator[None, None, Selection]:
         @contextmanager
-        def metered(purpose: Purpose, model: str, revision: str, tokens: int) -> Iterator[OnBatch]:
+        def metered(
+            purpose: Purpose, model: str, revision: str, tokens: int, *, documents: tuple[DocumentShare, ...] = ()
+        ) -> Iterator[OnBatch]:
             meter.require_open()
-            with meter.reading(purpose, model=model, revision=revision, tokens=tokens) as on_batch:
+            with meter.reading(purpose, model=model, revision=revision, tokens=tokens, documents=documents) as on_batch:
                 yield on_batch
 
         question = grounding.question.text

@@ -6,7 +6,6 @@ tokens, what the reader reads, and about 80 tokens for each candidate that is ju
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -20,6 +19,7 @@ from app.answering.quoting.features import Read, features_of
 from app.answering.quoting.headings import behind_heading, headings_of
 from app.answering.quoting.judging import judged_texts
 from app.answering.quoting.marks import whole
+from app.answering.quoting.metering import Metering, shares, unmetered
 from app.answering.quoting.named_cells import cell_asked
 from app.answering.quoting.score import (
     JUDGED,
@@ -74,14 +74,6 @@ class Judged:
 
 
 Result = TypeVar("Result")
-
-Metering = Callable[[Purpose, str, str, int], AbstractContextManager[OnBatch | None]]
-"""Meters the call that runs inside it: its purpose, its model, the model's revision, the tokens that it reads."""
-
-
-def unmetered(_purpose: Purpose, _model: str, _revision: str, _tokens: int) -> AbstractContextManager[None]:
-    """Meters nothing, for measurements."""
-    return nullcontext()
 
 
 class QuoteSelector:
@@ -217,16 +209,19 @@ class QuoteSelector:
         if self._reader is not None and is_english(question):
             passages = passages_of(candidates)
             reader = self._reader
-            tokens = reader.count_tokens(question, [passage.text for passage in passages])
-            with metering(Purpose.LOCATE, reader.model, reader.revision, tokens) as on_batch:
+            counted = [reader.count_tokens(question, [passage.text]) for passage in passages]
+            of_documents = shares([candidates[passage.candidates[0]] for passage in passages], counted)
+            with metering(
+                Purpose.LOCATE, reader.model, reader.revision, sum(counted), documents=of_documents
+            ) as on_batch:
                 yield
                 read = _read(reader, question, passages, len(candidates), on_batch=on_batch)
         features = features_of(question, candidates, read)
         ranked = sorted(range(len(candidates)), key=lambda place: (-promise(features[place]), place))
         embedded = sorted(ranked[: breadth.embedded])
         texts = [_embedded_text(candidates[place]) for place in embedded]
-        counted = [min(self._embedder.count_tokens(text), self._embedder.info.max_tokens) for text in texts]
-        tokens = self._embedder.count_documents(texts, counted=counted)
+        lengths = [min(self._embedder.count_tokens(text), self._embedder.info.max_tokens) for text in texts]
+        tokens = self._embedder.count_documents(texts, counted=lengths)
         info = self._embedder.info
         with metering(Purpose.EXTRACT, info.model, info.revision, tokens):
             if read is None:

@@ -161,10 +161,10 @@ class DocumentResult(ResponseBody):
     num_ingests: int = Field(description="Number of calls that embedded it.")
     ingest_tokens: int = Field(description="Embedded tokens.")
     ingest_cost: Money = Field(description="Cost of embedding it; null when no call had a price.")
-    num_retrieved: int = Field(description="Number of calls with passages of it in their prompts.")
+    num_retrieved: int = Field(description="Number of calls that read passages of it for an answer.")
     context_tokens: int = Field(description="Tokens of these passages.")
     context_cost: Money = Field(
-        description="Its share of their costs, by its share of the prompt tokens; null when no call had a price."
+        description="Its share of their costs, by its share of the tokens read; null when no call had a price."
     )
     num_cited: int = Field(description="Number of complete answers that cite it; JSON answers cite nothing.")
     num_citations: int = Field(description="Number of footnotes that cite it.")

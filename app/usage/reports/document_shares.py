@@ -7,10 +7,14 @@ import sqlalchemy as sa
 from app.db.tables.documents import job
 from app.db.tables.ledger import usage_event, usage_event_document
 from app.db.tables.prices import usage_adjustment
-from app.types import Operation
+from app.types import Operation, UsageStatus
 from app.usage.rollups.sums import ADJUSTMENTS, EVENTS, Source
 
 _share, _event = usage_event_document.c, usage_event.c
+
+_READ_WHOLE = sa.or_(_event.operation != Operation.JUDGE, _event.status == UsageStatus.COMPLETED)
+"""Calls that only read have the tokens that they were to read as shares; whose they read before they ended early is not
+known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ def document_lines() -> tuple[DocumentLines, ...]:
                 tokens=_share.tokens if is_call else none,
                 cost_pico=_part(sa.func.coalesce(cost, 0), _share.tokens, _event.input_tokens),
                 priced=sa.case((cost.is_not(None), one), else_=none),
-                condition=sa.and_(_share.tokens > 0, _event.input_tokens > 0),
+                condition=sa.and_(_share.tokens > 0, _event.input_tokens > 0, _READ_WHOLE),
                 ingests=False,
             ),
             DocumentLines(

@@ -57,6 +57,11 @@ class Served(Service):
             for row in self.ledger.usage(caller.request_id)
         }
 
+    def documents_read(self) -> int:
+        """How many documents the report says were read."""
+        found = self.http.get("/v1/admin/usage/documents", params={"start_time": 0}).json()["data"]
+        return sum(one["num_retrieved"] > 0 for one in found)
+
     def idle(self) -> bool:
         """Whether no slot is held and nothing can be cancelled."""
         admission, models = self._state.limits.admission, self._state.serving.models
@@ -141,6 +146,7 @@ def test_a_cancellation_ends_the_answer_while_the_reader_still_reads(serve, stre
             reader.open.set()
             wait_until(served.idle)
             assert served.statuses(caller) == {QUERY: ("completed", EMBEDDED), READING: ("client_abort", FIRST_BATCH)}
+            assert served.documents_read() == 0  # which of them the first batch was of is not known
         if seconds[-1] < STOPS_WITHIN:
             break
     assert min(seconds) < STOPS_WITHIN

@@ -162,6 +162,19 @@ def test_every_models_reading_is_on_the_ledger(serve: Serve, state: State) -> No
     )
 
 
+def test_the_report_of_documents_has_what_was_read_of_each(serve: Serve) -> None:
+    served = serve(QuotesAs.FIRST)
+    body = served.ask()
+    (located,) = (call["prompt_tokens"] for call in body["usage"]["calls"] if call["purpose"] == "locate")
+
+    found = served.client.get("/v1/admin/usage/documents", params={"start_time": 0}).json()["data"]
+
+    read = {one["document_id"]: one for one in found if one["num_retrieved"]}
+    assert read.keys() >= {one["document_id"] for one in body["citations"]} != set()
+    assert {one["num_retrieved"] for one in read.values()} == {1}
+    assert sum(one["context_tokens"] for one in read.values()) == located
+
+
 @BOTH
 def test_the_nearest_passages_are_quoted_as_no_answer(serve: Serve, quotes: QuotesAs) -> None:
     served = serve(quotes)

@@ -2287,7 +2287,7 @@ export interface components {
       ingest_cost: components["schemas"]["Money"];
       /**
        * Num Retrieved
-       * @description Number of calls with passages of it in their prompts.
+       * @description Number of calls that read passages of it for an answer.
        */
       num_retrieved: number;
       /**
@@ -2295,7 +2295,7 @@ export interface components {
        * @description Tokens of these passages.
        */
       context_tokens: number;
-      /** @description Its share of their costs, by its share of the prompt tokens; null when no call had a price. */
+      /** @description Its share of their costs, by its share of the tokens read; null when no call had a price. */
       context_cost: components["schemas"]["Money"];
       /**
        * Num Cited

@@ -10,6 +10,7 @@ from app.answering.quoting.breadth import ONE, SEVERAL, Breadth
 from app.answering.quoting.candidates import candidates_of
 from app.answering.quoting.judging import judged_texts
 from app.answering.states.reading import Selection
+from app.types import DocumentShare
 from retrieval.compress import compress
 from retrieval.judge_layout import JudgedText
 from retrieval.types import Context
@@ -80,7 +81,10 @@ def test_a_comparison_is_metered_once_with_the_tokens_that_are_read() -> None:
     metered: list[tuple[Purpose, str, int, int]] = []
 
     @contextmanager
-    def metering(purpose: Purpose, model: str, revision: str, tokens: int) -> Iterator[None]:
+    def metering(
+        purpose: Purpose, model: str, revision: str, tokens: int, *, documents: tuple[DocumentShare, ...] = ()
+    ) -> Iterator[None]:
+        del documents
         metered.append((purpose, f"{model}@{revision}", tokens, len(judge.candidates)))
         yield
 

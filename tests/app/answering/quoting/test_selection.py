@@ -12,6 +12,7 @@ from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.breadth import ONE
 from app.answering.quoting.selection import NEAREST
 from app.answering.states.reading import ANSWERED, Quote, Selection
+from app.types import DocumentShare
 from retrieval.compress import compress
 from retrieval.ports import SpanReader, Vectors
 from retrieval.types import Context, Span
@@ -241,8 +242,11 @@ def test_tokens_are_those_that_the_models_read(texts: list[str], question: str, 
     metered: list[tuple[Purpose, str, int, int]] = []
 
     @contextmanager
-    def metering(purpose: Purpose, model: str, revision: str, tokens: int) -> Iterator[None]:
+    def metering(
+        purpose: Purpose, model: str, revision: str, tokens: int, *, documents: tuple[DocumentShare, ...] = ()
+    ) -> Iterator[None]:
         read = 0 if reader is None else len(reader.passages)
+        assert sum(share.tokens for share in documents) == (tokens if purpose is Purpose.LOCATE else 0)
         metered.append((purpose, f"{model}@{revision}", tokens, len(embedder.documents) + read))
         yield
 
