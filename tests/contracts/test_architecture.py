@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from tests.contracts.architecture_lines import ARCHITECTURE, moved, named, places
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("app", "ingestion", "retrieval", "generation", "migrations")
 
@@ -20,7 +22,7 @@ def test_every_module_that_the_architecture_names_exists():
     named = set(
         re.findall(
             r"`((?:app|ingestion|retrieval|generation|migrations)/[\w/]+\.py)`",
-            (ROOT / "docs/ARCHITECTURE.md").read_text(),
+            ARCHITECTURE.read_text(),
         )
     )
 
@@ -33,15 +35,20 @@ def test_no_file_is_a_bag_of_things():
     assert [module for module in modules() if Path(module).stem in bags] == []
 
 
-def test_every_line_that_the_architecture_names_holds_what_it_names():
-    architecture = (ROOT / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")
-    named = re.findall(r"`([\w.]+)`,? \(?`([\w/.]+):(\d+)`", architecture)
+def test_every_line_that_the_architecture_names_defines_what_it_names():
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    found = named(text)
 
-    wrong = {}
-    for name, path, number in named:
-        word = rf"\b{name.rpartition('.')[2]}\b"
-        lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-        if re.search(word, lines[int(number) - 1]) is None:
-            wrong[f"{name}, {path}:{number}"] = [at for at, line in enumerate(lines, 1) if re.search(word, line)]
-    assert len(named) == len(re.findall(r"`[\w/.]+:\d+`", architecture)) > 0, "a line is named without what it holds"
-    assert wrong == {}
+    assert len(found) == len(re.findall(r"`[\w/.]+:\d+`", text)) > 0, "a line is named without what it holds"
+    wrong = {
+        f"{name}, {path}:{line}": places(name, path) for name, path, line in found if line not in places(name, path)
+    }
+    assert wrong == {}, "python -m tests.contracts.architecture_lines moves them"
+
+
+def test_lines_are_moved_after_the_code():
+    path = "tests/contracts/architecture_lines.py"
+    (line,) = places("named", path)
+
+    assert moved(f"See `named` (`{path}:1`).") == f"See `named` (`{path}:{line}`)."
+    assert moved(f"See `absent` (`{path}:1`).") == f"See `absent` (`{path}:1`)."

@@ -1,6 +1,7 @@
 """app.models.candidate_judge chooses the judge whose base is on this machine, and no other."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def base(tmp_path: Path) -> str:
     return fetched(SMOLLM2_135M_INSTRUCT, tmp_path / "models")
 
 
-def configured(tmp_path: Path, shipped: Path, **chosen: str) -> JudgeConfig | None:
+def configured(tmp_path: Path, shipped: Path, **chosen: Any) -> JudgeConfig | None:
     return configured_judge(Settings(_env_file=None, models_dir=tmp_path / "models", **chosen), shipped=shipped)
 
 
