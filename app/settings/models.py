@@ -45,8 +45,8 @@ class ModelSettings(BaseModel, frozen=True):
     )
     judge: str = Field(
         default="auto",
-        description="Judge that compares the likeliest quotes: auto (the one that comes with Footnote, where its base, "
-        "the default generator, is on this machine and a reader points at answers), none, or a folder.",
+        description="Judge that compares the likeliest quotes, a folder that `make judge` made; auto (the one that "
+        "comes with Footnote, none so far) or none. It needs a reader, and the default generator on this machine.",
     )
     reranker: str = Field(
         default="",

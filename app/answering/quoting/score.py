@@ -41,7 +41,26 @@ WITH_READER: Mapping[str, float] = MappingProxyType(
 )
 """The weights where the span reader has read the candidates."""
 
-WITH_JUDGE: Mapping[str, float] = MappingProxyType({**WITH_READER, "judge": 1.0})
+WITH_JUDGE: Mapping[str, float] = MappingProxyType(
+    {
+        "bias": -0.3538,
+        "rank": -1.3796,
+        "closeness": 1.3609,
+        "share": 0.2794,
+        "covered": 0.8808,
+        "lead": -0.2109,
+        "fits": 0.1947,
+        "heading": -3.45,
+        "cosine": -0.8106,
+        "behind": -1.1024,
+        "margin": 0.0505,
+        "margin_lead": -0.1644,
+        "evidence": 0.3483,
+        "evidence_lead": -0.1578,
+        "judge": 0.0687,
+        "judge_lead": -0.3194,
+    }
+)
 """The weights where the judge has compared the likeliest of them, too."""
 
 WITHOUT_READER: Mapping[str, float] = MappingProxyType(
@@ -86,7 +105,23 @@ CERTAIN_WITH_READER: Mapping[str, float] = MappingProxyType(
 )
 """The weights of the correction where the span reader has read the candidates."""
 
-CERTAIN_WITH_JUDGE: Mapping[str, float] = CERTAIN_WITH_READER
+CERTAIN_WITH_JUDGE: Mapping[str, float] = MappingProxyType(
+    {
+        "bias": -0.7116,
+        "best": 0.2034,
+        "gap": 0.225,
+        "margin": 0.092,
+        "margin_lead": -0.0456,
+        "evidence": 0.1263,
+        "evidence_lead": -0.1931,
+        "judge": 0.0796,
+        "judge_lead": 0.0132,
+        "cosine": 0.778,
+        "behind": -0.2478,
+        "share": 0.386,
+        "covered": -0.0813,
+    }
+)
 """The weights of the correction where the judge has compared them, too."""
 
 CERTAIN_WITHOUT_READER: Mapping[str, float] = MappingProxyType(

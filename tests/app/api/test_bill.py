@@ -34,6 +34,7 @@ from retrieval.ports import Vectors
 from retrieval.search import Search
 from retrieval.types import Hit, Scope, SearchMode
 from tests.app.answering.answerers import QuotesAs, make_answerer
+from tests.app.answering.comparing_judge import ComparingJudge
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.test_prompt import CharacterTokenizer
 from tests.app.api.bills import assert_adds_up
@@ -81,6 +82,7 @@ class Billed:
             quoter=Quoter(
                 embedder=self.embedder,
                 reader=self.reader,
+                judge=ComparingJudge("forty ships"),
             ),
             quotes=quotes,
             quote_unverified=True,
@@ -169,7 +171,7 @@ def test_every_answers_bill_adds_up_and_is_the_ledgers(
 
 
 SEARCHED = {"embed_query", "rerank"}
-CHOSEN = {*SEARCHED, "locate", "extract"}
+CHOSEN = {*SEARCHED, "locate", "extract", "compare"}
 
 
 @pytest.mark.parametrize(
