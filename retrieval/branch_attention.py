@@ -1,18 +1,30 @@
-"""Attention over a question and candidates behind it: causal in the question; a candidate sees it and itself.
+"""Attention over a prefix and branches behind it: causal in the prefix; a branch sees the prefix and itself.
 
-Equal to one attention a candidate over question and candidate (the tests compare), without reading the question more
-than once.
+Equal to one attention a branch over prefix and branch (the tests compare), without computing the
+prefix more than once and without the products of one branch with another.
 """
 
-from typing import Any
+from collections.abc import Sequence, Sized
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from torch.nn import functional
-
-from retrieval.judge_layout import JudgeInput
 
 IMPLEMENTATION = "footnote_branches"
+
+
+class Branched(Protocol):
+    """Tokens in a row: those of a prefix, then those of each branch."""
+
+    @property
+    def prefix(self) -> Sized:
+        """As long as the prefix."""
+        ...
+
+    @property
+    def branches(self) -> Sequence[Sized]:
+        """Each as long as its branch."""
+        ...
 
 
 def register() -> None:
@@ -30,7 +42,7 @@ def branch_attention(
     attention_mask: Tensor | None,
     *,
     scaling: float,
-    layout: JudgeInput,
+    pack: Branched,
     **_: Any,
 ) -> tuple[Tensor, None]:
     """The attention function that transformers calls in every layer.
@@ -40,28 +52,37 @@ def branch_attention(
         query: (1, heads, tokens, width).
         key: (1, key heads, tokens, width); each serves heads / key heads neighbouring heads.
         value: As `key`.
-        attention_mask: Not used: the layout says who sees whom.
+        attention_mask: Not used: the pack says who sees whom.
         scaling: Of the scores.
-        layout: The tokens' layout.
+        pack: The tokens' layout.
 
     Returns:
         (1, tokens, heads, width), and no weights.
     """
     del module, attention_mask
-    start = len(layout.prefix)
-    prefix = (key[:, :, :start], value[:, :, :start])
-    pieces = [_attended(query[:, :, :start], *prefix, scaling)]
-    at = start
-    for branch in layout.branches:
+    groups, width = key.shape[1], key.shape[3]
+    shared = query.shape[1] // groups
+    start = len(pack.prefix)
+    # Heads of a group one under the other: (groups, shared * tokens, width).
+    asked = query[0].reshape(groups, shared, -1, width) * scaling
+    keys, values = key[0], value[0]
+    prefix = _causal(asked[:, :, :start], keys[:, :start], values[:, :start])
+    pieces, at = [prefix], start
+    for branch in pack.branches:
         end = at + len(branch)
-        keys, values = (torch.cat([kept, own[:, :, at:end]], 2) for kept, own in zip(prefix, (key, value), strict=True))
-        pieces.append(_attended(query[:, :, at:end], keys, values, scaling))
+        seen_keys = torch.cat([keys[:, :start], keys[:, at:end]], dim=1)
+        seen_values = torch.cat([values[:, :start], values[:, at:end]], dim=1)
+        pieces.append(_causal(asked[:, :, at:end], seen_keys, seen_values))
         at = end
-    return torch.cat(pieces, 2).transpose(1, 2), None
+    joined = torch.cat(pieces, dim=2)  # (groups, shared, tokens, width)
+    return joined.reshape(1, groups * shared, -1, width).transpose(1, 2), None
 
 
-def _attended(query: Tensor, keys: Tensor, values: Tensor, scaling: float) -> Tensor:
+def _causal(asked: Tensor, keys: Tensor, values: Tensor) -> Tensor:
     """Causal attention of a sequence's last tokens over the whole sequence."""
-    length, total = query.shape[2], keys.shape[2]
-    seen = torch.ones(length, total, dtype=torch.bool, device=query.device).tril(total - length)
-    return functional.scaled_dot_product_attention(query, keys, values, attn_mask=seen, scale=scaling, enable_gqa=True)
+    groups, shared, length, width = asked.shape
+    total = keys.shape[1]
+    scores = (asked.reshape(groups, shared * length, width) @ keys.transpose(1, 2)).view(groups, shared, length, total)
+    later = torch.ones(length, total, dtype=torch.bool, device=asked.device).triu(total - length + 1)
+    weights = scores.masked_fill(later, -torch.inf).softmax(-1)
+    return (weights.view(groups, shared * length, total) @ values).view(groups, shared, length, width)

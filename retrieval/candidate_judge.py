@@ -18,10 +18,10 @@ from torch import Tensor
 
 from retrieval.branch_attention import IMPLEMENTATION, register
 from retrieval.errors import JudgeUnavailable
-from retrieval.judge_layout import JudgedText, JudgeInput, layout
-from retrieval.weights import digest, fastest_dtype, loading
+from retrieval.judge_layout import JUDGE_FILES, JudgedText, JudgeInput, layout
+from retrieval.plain_tokenizer import plain_tokenizer
+from retrieval.weights import digest, fastest_dtype, loading, on_gpu
 
-JUDGE_FILES = ("judge.safetensors",)
 _HEAD = ("head.weight", "head.bias")
 _UP, _DOWN = ".up", ".down"
 
@@ -69,9 +69,7 @@ class LanguageModelJudge:
             JudgeUnavailable: The weights or the base are not there, are damaged, or do not fit together.
         """
         name = name or folder.name
-        on_cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
-        if on_cuda and not torch.cuda.is_available():
-            raise JudgeUnavailable(f'The judge "{name}" is to run on a GPU, but there is none.')
+        on_cuda = on_gpu(device, absent=JudgeUnavailable(f'The judge "{name}" is to run on a GPU, but there is none.'))
         chosen = getattr(torch, dtype if dtype != "auto" else fastest_dtype(on_cuda=on_cuda))
         damaged = JudgeUnavailable(
             f'The judge "{name}" cannot be loaded, its files or those of its base model are missing or damaged.'
@@ -124,7 +122,7 @@ class LanguageModelJudge:
                 position_ids=torch.tensor([laid_out.positions], device=weight.device),
                 attention_mask=None,
                 use_cache=False,
-                layout=laid_out,
+                pack=laid_out,
             ).last_hidden_state[0]
             scores = states[laid_out.ends].float() @ weight[0] + bias
         if not bool(scores.isfinite().all()):
@@ -168,24 +166,6 @@ def _is_above(name: str, layers: int) -> bool:
     """Whether a weight of the base belongs to a layer above the first ones."""
     parts = name.split(".")
     return parts[1] == "layers" and int(parts[2]) >= layers
-
-
-def plain_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer of the model in `folder`, by which "<|im_end|>" in a passage is plain text.
-
-    Raises:
-        ValueError: It is missing or damaged.
-    """
-    file = folder / "tokenizer.json"
-    try:
-        tokenizer: Any = Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises nothing narrower
-        raise ValueError(f"no tokenizer in {file.name}") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True
-    found: Tokenizer = tokenizer
-    return found
 
 
 def _changes(learnt: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:

@@ -11,7 +11,7 @@ import numpy as np
 from retrieval.errors import EmbedderUnavailable
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo
-from retrieval.weights import digest, fastest_dtype, folder_of, loading
+from retrieval.weights import digest, fastest_dtype, folder_of, loading, on_gpu
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -108,9 +108,9 @@ class SentenceEncoder:
         from retrieval.encoder_int8 import SAMPLES, quantise_linears, supports_int8
 
         name = Path(model).name if Path(model).is_dir() else model
-        on_cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
-        if on_cuda and not torch.cuda.is_available():
-            raise EmbedderUnavailable(f'The embedding model "{name}" is to run on a GPU, but there is none.')
+        on_cuda = on_gpu(
+            device, absent=EmbedderUnavailable(f'The embedding model "{name}" is to run on a GPU, but there is none.')
+        )
         chosen = dtype if dtype != "auto" else fastest_dtype(on_cuda=on_cuda)
         if chosen == "int8" and (on_cuda or not supports_int8()):
             raise EmbedderUnavailable("An embedder in int8 needs a CPU with AVX512-VNNI.")

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+JUDGE_FILES = ("judge.safetensors",)
+"""The files of a judge: what training changed; the others are its base's."""
+
 QUESTION_TOKENS = 96
 ABOVE_TOKENS = 56
 BEFORE_TOKENS = 48

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from retrieval.errors import RetrievalError
-from retrieval.weights import digest, fastest_dtype, folder_of, loading
+from retrieval.weights import digest, fastest_dtype, folder_of, loading, on_gpu
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
@@ -59,9 +59,7 @@ def load_pair_model(
     def refused(sentence: str) -> RetrievalError:
         return refusals.error(sentence.replace("{name}", name))
 
-    on_cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
-    if on_cuda and not torch.cuda.is_available():
-        raise refused(refusals.no_gpu)
+    on_cuda = on_gpu(device, absent=refused(refusals.no_gpu))
     chosen = dtype if dtype != "auto" else fastest_dtype(on_cuda=on_cuda)
     try:
         folder = folder_of(model, local_files_only=local_files_only)

@@ -8,15 +8,16 @@ from threading import Lock
 from typing import Literal, TypeAlias
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from retrieval.errors import ReaderUnavailable
+from retrieval.plain_tokenizer import plain_tokenizer
 from retrieval.reader_config import READER_FILES, UNCALIBRATED, Calibration
 from retrieval.span_model import WINDOW_TOKENS, SpanModel, Window, best_spans, most_evidence, windows_of
 from retrieval.types import Pointer, Span
-from retrieval.weights import digest, fastest_dtype, loading
+from retrieval.weights import digest, fastest_dtype, loading, on_gpu, save_halves
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
@@ -99,9 +100,9 @@ class EncoderSpanReader:
             ReaderUnavailable: The weights or the base are not there, are damaged, or do not fit together.
         """
         name = name or folder.name
-        on_cuda = device == "cuda" or (device == "auto" and torch.cuda.is_available())
-        if on_cuda and not torch.cuda.is_available():
-            raise ReaderUnavailable(f'The reader "{name}" is to run on a GPU, but there is none.')
+        on_cuda = on_gpu(
+            device, absent=ReaderUnavailable(f'The reader "{name}" is to run on a GPU, but there is none.')
+        )
         chosen = dtype if dtype != "auto" else fastest_dtype(on_cuda=on_cuda)
         damaged = ReaderUnavailable(
             f'The reader "{name}" cannot be loaded, its files or those of its base model are missing or damaged.'
@@ -110,7 +111,7 @@ class EncoderSpanReader:
             revisions = f"{digest(base_folder)} {digest(folder)}"
             weights = load_file(folder / READER_FILES[0])
             model = SpanModel.from_base(base_folder, tags=weights.keys() >= _TAGS)
-            tokenizer = _plain_tokenizer(base_folder)
+            tokenizer = plain_tokenizer(base_folder)
         if not _fits(weights, model.state_dict()):
             raise ReaderUnavailable(
                 f'The reader "{name}" was trained on another model than {base_folder.name}: its weights do not fit.'
@@ -230,32 +231,7 @@ def save_reader(weights: Mapping[str, Tensor], folder: Path) -> None:
         ValueError: A weight overflows half precision.
         OSError: The folder cannot be written.
     """
-    halves = {name: weight.detach().to("cpu", torch.float16).contiguous() for name, weight in weights.items()}
-    if not all(bool(half.isfinite().all()) for half in halves.values()):
-        raise ValueError("a weight is too large for half precision, or no number")
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / READER_FILES[0]
-    new = file.with_suffix(".new")
-    save_file(halves, new, metadata={"format": "pt"})
-    new.replace(file)
-
-
-def _plain_tokenizer(base_folder: Path) -> Tokenizer:
-    """Loads the base's tokenizer; the library raises a bare Exception for a damaged file.
-
-    Raises:
-        ValueError: It is missing or damaged.
-    """
-    file = base_folder / "tokenizer.json"
-    try:
-        tokenizer: Tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises nothing narrower
-        raise ValueError(f"no tokenizer in {file.name}") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    # "[SEP]" in a passage is plain text: only `windows_of` ends a question.
-    tokenizer.encode_special_tokens = True
-    return tokenizer
+    save_halves(weights, folder / READER_FILES[0])
 
 
 def _fits(weights: Mapping[str, Tensor], places: Mapping[str, Tensor]) -> bool:

@@ -1,4 +1,4 @@
-"""Finds a model's weights on this machine, computes their digest and chooses their precision."""
+"""Finds, writes and identifies the weights of models, and chooses where and in which precision they run."""
 
 import hashlib
 import time
@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _ROWS, _NARROW, _WIDE = 256, 384, 1536
 """The product by which bfloat16 is compared with float32: 256 tokens in a layer of a small encoder."""
@@ -75,6 +79,38 @@ def digest(folder: Path) -> str:
             digests.append(hashlib.file_digest(file, "sha256"))
     whole = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(part.digest() for part in digests))
     return whole.hexdigest()[:16]
+
+
+def on_gpu(device: str, *, absent: Exception) -> bool:
+    """Whether a model runs on a GPU: on "cuda", and on "auto" where there is one.
+
+    Raises:
+        Exception: `absent`: it is to run on a GPU, but there is none.
+    """
+    import torch
+
+    if device == "cuda" and not torch.cuda.is_available():
+        raise absent
+    return device == "cuda" or (device == "auto" and torch.cuda.is_available())
+
+
+def save_halves(weights: "Mapping[str, Tensor]", file: Path) -> None:
+    """Writes weights in half precision as safetensors, whole or not at all; makes the folder.
+
+    Raises:
+        ValueError: A weight overflows half precision, or is no number.
+        OSError: The file or its folder cannot be written.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    halves = {name: weight.detach().to("cpu", torch.float16).contiguous() for name, weight in weights.items()}
+    if not all(bool(half.isfinite().all()) for half in halves.values()):
+        raise ValueError("a weight is too large for half precision, or no number")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_suffix(".new")
+    save_file(halves, new, metadata={"format": "pt"})
+    new.replace(file)
 
 
 def fastest_dtype(*, on_cuda: bool) -> str:

@@ -14,11 +14,11 @@ from app.models.catalog import SMOLLM2_135M_INSTRUCT, PackagedModel
 from app.models.finetuned import AUTO, NONE, FinetunedManifest, FinetunedStatus, Finetuning, folders_of
 from app.models.folder import resolve
 from app.settings import ModelSettings
+from retrieval.judge_layout import JUDGE_FILES
 
 SHIPPED = Path(retrieval.__file__).parent / "judges" / "candidates-smollm2-135m"
-FILES = ("judge.safetensors",)
 _BASE = SMOLLM2_135M_INSTRUCT.name
-_JUDGE = Finetuning(noun="judge", base_noun="generator", filename="footnote-judge.json", files=FILES)
+_JUDGE = Finetuning(noun="judge", base_noun="generator", filename="footnote-judge.json", files=JUDGE_FILES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ def configured_judge(settings: ModelSettings, *, shipped: Path = SHIPPED) -> Jud
     if settings.judge != AUTO:
         folder = Path(settings.judge).expanduser()
         if not (_JUDGE.has_files(folder) and (folder / _JUDGE.filename).is_file()):
-            raise _JUDGE.absent(settings.judge, needs=(*FILES, _JUDGE.filename))
+            raise _JUDGE.absent(settings.judge, needs=(*JUDGE_FILES, _JUDGE.filename))
         manifest = _read(folder)
         _JUDGE.check_chosen(settings.judge, folder, manifest)
         assert manifest is not None, "its file is there and was just found readable"

@@ -8,9 +8,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from retrieval.candidate_judge import JUDGE_FILES, LanguageModelJudge, plain_tokenizer
+from retrieval.candidate_judge import LanguageModelJudge
 from retrieval.errors import JudgeUnavailable
-from retrieval.judge_layout import ABOVE_TOKENS, BEFORE_TOKENS, QUESTION_TOKENS, TEXT_TOKENS, JudgedText, layout
+from retrieval.judge_layout import (
+    ABOVE_TOKENS,
+    BEFORE_TOKENS,
+    JUDGE_FILES,
+    QUESTION_TOKENS,
+    TEXT_TOKENS,
+    JudgedText,
+    layout,
+)
+from retrieval.plain_tokenizer import plain_tokenizer
 from tests.retrieval.judge_folder import WORDS, build_judge, build_language_model
 
 QUESTION = "when did the plant close ?"

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from app.tuning.adapter.attention import IMPLEMENTATION, register
 from app.tuning.adapter.pack import Pack
+from app.tuning.processes import add_up, worker, workers
+from retrieval.branch_attention import IMPLEMENTATION, register
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 
@@ -100,9 +101,9 @@ class Trainer:
     """
 
     def __init__(self, model: Any, recipe: Recipe) -> None:
-        if recipe.packs < _workers():
+        if recipe.packs < workers():
             raise ValueError(
-                f"{_workers()} processes share at least as many packs a step, the recipe has {recipe.packs}"
+                f"{workers()} processes share at least as many packs a step, the recipe has {recipe.packs}"
             )
         self.model = model
         self.step = 0
@@ -117,11 +118,11 @@ class Trainer:
         self.model.train()
         while self.step < self._recipe.steps:
             first = self.step * self._recipe.packs
-            mine = range(first + _worker(), first + self._recipe.packs, _workers())
+            mine = range(first + worker(), first + self._recipe.packs, workers())
             for group in self._optimizer.param_groups:
                 group["lr"] = self._recipe.learning_rate * rate(self.step, self._recipe)
             found = [self._learn(packs[number % len(packs)]) for number in mine]
-            self._add_up()
+            add_up(self._trained)
             torch.nn.utils.clip_grad_norm_(self._trained, self._recipe.clip)
             self._optimizer.step()
             self._optimizer.zero_grad(set_to_none=True)
@@ -137,16 +138,6 @@ class Trainer:
         found = read(self.model, pack)
         (found.loss / self._recipe.packs).backward()  # type: ignore[no-untyped-call]
         return Reading(found.loss.detach(), found.right, found.first)
-
-    def _add_up(self) -> None:
-        if _workers() == 1:
-            return
-        flat = torch.cat([torch.zeros_like(w).flatten() if w.grad is None else w.grad.flatten() for w in self._trained])
-        torch.distributed.all_reduce(flat)
-        at = 0
-        for weight in self._trained:
-            weight.grad = flat[at : at + weight.numel()].view_as(weight).clone()
-            at += weight.numel()
 
     def save_state(self, file: Path) -> None:
         """Saves the state for `load_state` atomically."""
@@ -169,14 +160,6 @@ class Trainer:
         set_peft_model_state_dict(self.model, state["adapter"])
         self._optimizer.load_state_dict(state["optimizer"])
         self.step = int(state["step"])
-
-
-def _workers() -> int:
-    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
-
-
-def _worker() -> int:
-    return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
 
 
 def rate(step: int, recipe: Recipe) -> float:

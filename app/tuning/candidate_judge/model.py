@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from app.tuning.adapter.attention import IMPLEMENTATION, register
 from app.tuning.candidate_judge.ballots import Ballot
+from retrieval.branch_attention import IMPLEMENTATION, register
 from retrieval.candidate_judge import first_layers
 from retrieval.judge_layout import JudgeInput
 

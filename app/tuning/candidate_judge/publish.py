@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from rich.console import Console
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from app.models.candidate_judge import write_judge_manifest
@@ -27,7 +27,9 @@ from app.tuning.candidate_judge.model import LAYERS
 from app.tuning.candidate_judge.run import STATE, TRAINED, Recipe
 from app.tuning.evidence_reader.mixture import RULES, order, sources
 from app.tuning.evidence_reader.publish import rows
-from retrieval.candidate_judge import JUDGE_FILES, LanguageModelJudge
+from retrieval.candidate_judge import LanguageModelJudge
+from retrieval.judge_layout import JUDGE_FILES
+from retrieval.weights import save_halves
 
 NAME = "candidates-smollm2-135m"
 _BASE = SMOLLM2_135M_INSTRUCT
@@ -55,17 +57,7 @@ def save_judge(trained: Mapping[str, Tensor], folder: Path) -> None:
         ValueError: A weight overflows half precision.
         OSError: The folder cannot be written.
     """
-    halves = {
-        name.removeprefix("base."): weight.detach().to("cpu", torch.float16).contiguous()
-        for name, weight in trained.items()
-    }
-    if not all(bool(half.isfinite().all()) for half in halves.values()):
-        raise ValueError("a weight is too large for half precision, or no number")
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / JUDGE_FILES[0]
-    new = file.with_suffix(".new")
-    save_file(halves, new, metadata={"format": "pt"})
-    new.replace(file)
+    save_halves({name.removeprefix("base."): weight for name, weight in trained.items()}, folder / JUDGE_FILES[0])
 
 
 def reached(judge: LanguageModelJudge, data: Path, *, count: int, seed: int) -> Reached:

@@ -23,8 +23,9 @@ from app.tuning.adapter.run import joined
 from app.tuning.candidate_judge.ballots import Ballot, BallotMaker
 from app.tuning.candidate_judge.model import JudgeModel, loss_of, told
 from app.tuning.evidence_reader.mixture import RULES, order, sources
-from retrieval.candidate_judge import plain_tokenizer
+from app.tuning.processes import add_up, worker, workers
 from retrieval.judge_layout import layout
+from retrieval.plain_tokenizer import plain_tokenizer
 
 STATE, TRAINED = "state.pt", "trained.safetensors"
 _RECENT = 40  # steps averaged by a line of progress
@@ -39,7 +40,7 @@ class Recipe:
     """
 
     rank: int = 8
-    steps: int = 600
+    steps: int = 500
     ballots: int = 12
     learning_rate: float = 6e-4
     head_learning_rate: float = 2e-3
@@ -86,8 +87,7 @@ class Trainer:
             losses.append(float(loss.detach()))
             right.append(told(scores.detach(), ballot))
         weights = list(self.model.trained().values())
-        if torch.distributed.is_initialized():
-            _add_up(weights)
+        add_up(weights)
         torch.nn.utils.clip_grad_norm_(weights, self._recipe.clip)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
@@ -117,15 +117,6 @@ class Trainer:
         self.step = int(state["step"])
 
 
-def _add_up(weights: list[torch.nn.Parameter]) -> None:
-    flat = torch.cat([torch.zeros_like(w).flatten() if w.grad is None else w.grad.flatten() for w in weights])
-    torch.distributed.all_reduce(flat)
-    at = 0
-    for weight in weights:
-        weight.grad = flat[at : at + weight.numel()].view_as(weight).clone()
-        at += weight.numel()
-
-
 def rate(step: int, recipe: Recipe) -> float:
     """Share of the peak rate in a step."""
     warm = max(1, round(recipe.steps * recipe.warmup))
@@ -134,15 +125,12 @@ def rate(step: int, recipe: Recipe) -> float:
 
 def steps_of(data: Path, tokenizer: Any, recipe: Recipe, *, first: int) -> Iterator[list[tuple[Ballot, Any]]]:
     """This process's ballots of each step from `first` on, with their layouts."""
-    worker, workers = 0, 1
-    if torch.distributed.is_initialized():
-        worker, workers = torch.distributed.get_rank(), torch.distributed.get_world_size()
     found = sources(data, names=tuple(RULES))
     asked = order(found, passes=1.0, seed=recipe.seed)
     maker = BallotMaker(found, seed=recipe.seed)
     for step in range(first, recipe.steps):
         made = []
-        for at in range(step * recipe.ballots + worker, (step + 1) * recipe.ballots, workers):
+        for at in range(step * recipe.ballots + worker(), (step + 1) * recipe.ballots, workers()):
             ballot = maker.ballot(at, *asked[at % len(asked)])
             if ballot is not None:
                 made.append((ballot, layout(tokenizer, ballot.question, ballot.candidates)))

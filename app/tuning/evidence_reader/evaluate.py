@@ -26,8 +26,8 @@ from app.tuning.adapter.examples import perturbed
 from app.tuning.evidence_reader.groups import IGNORED, NEAR, Neighbours, Shown, heading, readings_of
 from app.tuning.evidence_reader.mixture import RULES, Asked, Company, Source, sources
 from app.tuning.evidence_reader.model import EvidenceModel
-from app.tuning.evidence_reader.run import plain_tokenizer
 from app.tuning.span_reader.calibration import area_under_curve
+from retrieval.plain_tokenizer import plain_tokenizer
 from retrieval.reader_config import READER_FILES
 from retrieval.span_model import best_span
 

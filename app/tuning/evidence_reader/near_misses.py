@@ -24,8 +24,8 @@ from app.tuning.evidence_reader.evaluate import load_model
 from app.tuning.evidence_reader.groups import heading
 from app.tuning.evidence_reader.mixture import Source, source_of
 from app.tuning.evidence_reader.model import EvidenceModel
-from app.tuning.evidence_reader.run import plain_tokenizer
 from app.tuning.span_reader.calibration import area_under_curve
+from retrieval.plain_tokenizer import plain_tokenizer
 from retrieval.span_model import best_span, windows_of
 
 _TOGETHER = 64  # questions read at once

@@ -23,11 +23,12 @@ from app.settings import DEFAULT_EMBEDDER, load_settings
 from app.tuning.evidence_reader.evaluate import UNSEEN_SETS, Figures, Judge, figures, load_model
 from app.tuning.evidence_reader.mixture import RULES, Source, shares, sources
 from app.tuning.evidence_reader.model import Weights
-from app.tuning.evidence_reader.run import STATE, TRAINED, plain_tokenizer
+from app.tuning.evidence_reader.run import STATE, TRAINED
 from app.tuning.evidence_reader.training import Recipe
 from app.tuning.span_reader.calibration import Calibrated, calibrate, marker_of
 from app.tuning.span_reader.cases import SHOWN
 from app.tuning.span_reader.run import corpora
+from retrieval.plain_tokenizer import plain_tokenizer
 from retrieval.span_model import SpanModel
 
 NAME = "evidence-minilm-l6"

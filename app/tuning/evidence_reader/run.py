@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 from types import FrameType
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -26,6 +25,7 @@ from app.tuning.adapter.run import joined
 from app.tuning.evidence_reader.groups import Grouper
 from app.tuning.evidence_reader.mixture import RULES, Source, order, shares, sources
 from app.tuning.evidence_reader.training import Maker, Recipe, Told, Trainer, makers, start, weights_of
+from retrieval.plain_tokenizer import plain_tokenizer
 
 STATE, TRAINED = "state.pt", "trained.safetensors"
 _RECENT = 50  # steps averaged by a line of progress
@@ -104,17 +104,6 @@ def fingerprint(found: Sequence[Source], asked: Sequence[tuple[int, int]]) -> st
         (source.name, source.question_set.fingerprint, len(source.questions), len(source.lacking)) for source in found
     ]
     return hashlib.sha256(json.dumps([names, asked]).encode()).hexdigest()
-
-
-def plain_tokenizer(base: Path) -> Any:
-    """The base's tokenizer, as the reader uses it when answering."""
-    from tokenizers import Tokenizer
-
-    tokenizer: Any = Tokenizer.from_file(str(base / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    tokenizer.encode_special_tokens = True
-    return tokenizer
 
 
 def write_weights(trainer: Trainer, file: Path) -> None:

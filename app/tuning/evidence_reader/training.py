@@ -12,6 +12,7 @@ from torch import Tensor
 
 from app.tuning.evidence_reader.groups import NEAR, Group, Grouper
 from app.tuning.evidence_reader.model import EvidenceModel, Losses, Weights, losses_of
+from app.tuning.processes import add_up, worker, workers
 from app.tuning.span_reader.training import trained_weights
 from retrieval.reader_config import READER_FILES
 
@@ -107,7 +108,7 @@ def makers(grouper: Grouper, order: Sequence[tuple[int, int]], recipe: Recipe) -
         places = range(step * recipe.groups, (step + 1) * recipe.groups)
         sorted_ = sorted(places, key=lambda at: -grouper.estimate(*order[at]))
         # Alternating directions (boustrophedon), so that no process always gets the longer one.
-        own = [at for turn, at in enumerate(sorted_) if _turn(turn) == _worker()]
+        own = [at for turn, at in enumerate(sorted_) if _turn(turn) == worker()]
         found = (grouper.group(at, *order[at]) for at in own)
         return [group for group in found if group is not None]
 
@@ -150,7 +151,7 @@ class Trainer:
                 group["lr"] = group["peak"] * rate(self.step, self.steps, self._recipe)
             self.reading = True
             told = self._backward(maker(self.step))
-            self._share()
+            add_up(self._trained)
             self.reading = False
             torch.nn.utils.clip_grad_norm_(self._trained, self._recipe.clip)
             self._optimizer.step()
@@ -212,17 +213,6 @@ class Trainer:
         loss, pointed, apart, unanswered, tags, paired = (part / max(1, len(groups)) for part in sums)
         return Told(loss, pointed, apart, unanswered, tags, paired, sum(group.tokens for group in groups))
 
-    def _share(self) -> None:
-        if _workers() == 1:
-            return
-        grads = [weight.grad if weight.grad is not None else torch.zeros_like(weight) for weight in self._trained]
-        flat = torch.cat([grad.flatten() for grad in grads])
-        torch.distributed.all_reduce(flat)
-        at = 0
-        for weight in self._trained:
-            weight.grad = flat[at : at + weight.numel()].view_as(weight).clone()
-            at += weight.numel()
-
     def _take_in(self) -> None:
         self._averaged += 1
         with torch.no_grad():
@@ -234,13 +224,5 @@ class Trainer:
 
 
 def _turn(place: int) -> int:
-    at = place % (2 * _workers())
-    return min(at, 2 * _workers() - 1 - at)
-
-
-def _workers() -> int:
-    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
-
-
-def _worker() -> int:
-    return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
+    at = place % (2 * workers())
+    return min(at, 2 * workers() - 1 - at)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from app.tuning.processes import worker, workers
 from retrieval.span_model import SpanModel, Window, windows_of
 
 
@@ -105,7 +106,7 @@ class Trainer:
         while self.step < self._recipe.steps:
             for group in self._optimizer.param_groups:
                 group["lr"] = group["peak"] * rate(self.step, self._recipe)
-            loss = loss_of(self.model, next(batches)[_worker() :: _workers()])
+            loss = loss_of(self.model, next(batches)[worker() :: workers()])
             loss.backward()  # type: ignore[no-untyped-call]
             self._average()
             torch.nn.utils.clip_grad_norm_(self._trained, self._recipe.clip)
@@ -115,14 +116,14 @@ class Trainer:
             yield float(loss.detach())
 
     def _average(self) -> None:
-        if _workers() == 1:
+        if workers() == 1:
             return
         flat = torch.cat([weight.grad.flatten() for weight in self._trained if weight.grad is not None])
         torch.distributed.all_reduce(flat)
         at = 0
         for weight in self._trained:
             assert weight.grad is not None, "every trained weight takes part in every answer"
-            weight.grad.copy_(flat[at : at + weight.numel()].view_as(weight) / _workers())
+            weight.grad.copy_(flat[at : at + weight.numel()].view_as(weight) / workers())
             at += weight.numel()
 
     def save_state(self, file: Path) -> None:
@@ -153,11 +154,3 @@ def rate(step: int, recipe: Recipe) -> float:
     """The learning rate as a share of the peak: linear warm-up, then linear decay to 0."""
     warm = max(1, round(recipe.steps * recipe.warmup))
     return min((step + 1) / warm, (recipe.steps - step) / max(1, recipe.steps - warm))
-
-
-def _workers() -> int:
-    return torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1
-
-
-def _worker() -> int:
-    return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0

@@ -13,9 +13,8 @@ class ComparingJudge:
     model = "comparing"
     revision = "j1"
 
-    def __init__(self, words: str, *, failing: bool = False) -> None:
+    def __init__(self, words: str) -> None:
         self._words = words
-        self._failing = failing
         self.candidates: list[JudgedText] = []
 
     def count_tokens(self, question: str, candidates: Sequence[JudgedText]) -> int:
@@ -23,7 +22,5 @@ class ComparingJudge:
         return len(question.split()) + sum(len(part.split()) for part in parts)
 
     def judge(self, question: str, candidates: Sequence[JudgedText]) -> list[float]:
-        if self._failing:
-            raise RuntimeError("the model broke")
         self.candidates += candidates
         return [FOR if self._words in one.text else AGAINST for one in candidates]

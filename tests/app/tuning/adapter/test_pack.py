@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.multiprocessing.spawn import spawn
 
-from app.tuning.adapter.attention import IMPLEMENTATION
 from app.tuning.adapter.pack import Branch, Pack, common_prefix
 from app.tuning.adapter.training import Recipe, Trainer, rate, read, save, start
+from retrieval.branch_attention import IMPLEMENTATION
 from tests.generation.tiny import tiny_model
 
 pytest.importorskip("peft", reason="peft is a development tool")

@@ -9,8 +9,9 @@ from app.tuning.candidate_judge.ballots import Ballot
 from app.tuning.candidate_judge.model import JudgeModel, loss_of, told
 from app.tuning.candidate_judge.publish import save_judge
 from app.tuning.candidate_judge.run import Recipe, Trainer, rate
-from retrieval.candidate_judge import LanguageModelJudge, plain_tokenizer
+from retrieval.candidate_judge import LanguageModelJudge
 from retrieval.judge_layout import JudgedText, layout
+from retrieval.plain_tokenizer import plain_tokenizer
 from tests.retrieval.judge_folder import build_language_model
 
 RECIPE = Recipe(rank=2, steps=8, ballots=2, learning_rate=1e-2, head_learning_rate=1e-2)

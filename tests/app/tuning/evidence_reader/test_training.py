@@ -101,10 +101,10 @@ def test_processes_share_the_groups_of_a_step(source, monkeypatch):
     grouper = Grouper([source], TOKENIZER, seed=2)
     made = makers(grouper, order([source], passes=2, seed=2), Recipe(groups=6))
     alone = made(3)
-    monkeypatch.setattr(training, "_workers", lambda: 2)
+    monkeypatch.setattr(training, "workers", lambda: 2)
     shares: list[list[Group]] = []
     for worker in (0, 1):
-        monkeypatch.setattr(training, "_worker", lambda worker=worker: worker)
+        monkeypatch.setattr(training, "worker", lambda worker=worker: worker)
         shares.append(list(made(3)))
 
     assert [len(share) for share in shares] == [3, 3]
