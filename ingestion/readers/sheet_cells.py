@@ -1,6 +1,9 @@
 """Cells of spreadsheets with their addresses, such as `B27`."""
 
+import re
 from collections.abc import Sequence
+
+_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d) 00:00:00")
 
 
 class SheetCell(str):
@@ -31,9 +34,15 @@ def address_of(cell: str) -> str:
 
 
 def placed(grid: Sequence[Sequence[str]], *, top: int, left: int) -> list[list[str]]:
-    """The cells of a grid whose first row and column are `top` and `left` of the sheet, from 0; blanks stay blank."""
+    """The cells of a grid whose first row and column are `top` and `left` of the sheet, from 0; blanks stay blank.
+
+    A date is written without its time: files have it as the midnight it begins at (ECMA-376 part 1 §18.17.4).
+    """
     return [
-        [SheetCell.at(top + row, left + column, text) if text.strip() else "" for column, text in enumerate(line)]
+        [
+            SheetCell.at(top + row, left + column, _MIDNIGHT.sub(r"\1", text)) if text.strip() else ""
+            for column, text in enumerate(line)
+        ]
         for row, line in enumerate(grid)
     ]
 

@@ -35,6 +35,8 @@ def parts_of(rows: Iterable[Sequence[str]]) -> Parts:
     """
     filled = _without_blanks(rows)
     for at in range(min(_MOST_TITLES, len(filled) - 1)):
+        if _has_fuller_names(filled, at):
+            continue
         if _are_names(filled, at):
             if _are_names_below(filled, at + 1):
                 continue
@@ -133,6 +135,17 @@ def _are_names_below(rows: Sequence[Sequence[str]], at: int) -> bool:
         return False
     words = all(kind_of(cell) in {CellKind.WORDS, CellKind.BLANK} for cell in rows[at])
     return words and _are_names(rows, at)
+
+
+def _has_fuller_names(rows: Sequence[Sequence[str]], at: int) -> bool:
+    """Whether names stand below, in every column, where this row lacks some, with nothing but words in between."""
+    for below in range(at, min(_MOST_TITLES, len(rows) - 1)):
+        kinds = {kind_of(cell) for cell in rows[below]}
+        if not kinds <= {CellKind.WORDS, CellKind.BLANK}:
+            return False
+        if CellKind.BLANK not in kinds:
+            return below > at and len(rows[below]) == max(map(len, rows)) and _are_names(rows, below)
+    return False
 
 
 def _without_blanks(rows: Iterable[Sequence[str]]) -> list[Sequence[str]]:

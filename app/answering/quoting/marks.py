@@ -1,8 +1,9 @@
 """Cuts the words that the span reader points at to whole words, whole numbers and whole cells of a table.
 
 The reader points at tokens, which are parts of words. Its words are widened to the borders of the words and numbers at
-their ends. A bracket or quotation mark without its other half is left off at an end ("(92%" is 92%); inside it takes
-the other half in where that is near, else the words end there.
+their ends; an abbreviation keeps its point ("1:01 p.m."), and half a range of amounts takes the other half in
+("400K to 500K"). A bracket or quotation mark without its other half is left off at an end ("(92%" is 92%); inside it
+takes the other half in where that is near, else the words end there.
 """
 
 import re
@@ -24,13 +25,20 @@ _SENT = (  # RFC 5322 §3.3
     r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}"
     r" \d\d:\d\d(?::\d\d)?(?: (?:[-+]\d{4}|[A-Z]{1,4}\b))?"
 )
+_ABBREVIATION = rf"(?<!\w)(?:(?:{_LETTER}\.){{2,}}|(?:Inc|Ltd|Co|Corp|Bros|Jr|Sr)\.)"
+_AMOUNT = rf"[$€£¥]?\d+(?:[.,:]\d+)*(?:{_LETTER}+(?:-{_LETTER}+)*)?(?:\s?[%‰]|[°€])?"
 _WORD = re.compile(
     rf"[{UNSPACED}]"
     rf"|{_SENT}"
-    rf"|(?:(?<!\w)[-−+])?[$€£¥]?\d+(?:[.,:]\d+)*(?:{_LETTER}+(?:-{_LETTER}+)*)?(?:\s?[%‰]|[°€])?"
+    rf"|{_ABBREVIATION}"
+    rf"|(?:(?<!\w)[-−+])?{_AMOUNT}"
     rf"|{_LETTER_OR_DIGIT}+(?:(?:(?<=[^\W\d_])['’](?!s\b)|(?<=\w)-(?=[^\W\d_])|(?<=[^\W\d_])-(?=\w)|&)"
     rf"{_LETTER_OR_DIGIT}+)*"
 )
+_RANGE = re.compile(rf"(?<![-\w.,:])(?P<low>{_AMOUNT}) to (?P<high>{_AMOUNT})(?![-\w])")
+_CHANGES = re.compile(r"\bfrom $", re.IGNORECASE)  # "rose from 5 to 7" tells two amounts
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_ENDS_SHORT = re.compile(rf"{_ABBREVIATION}$")
 _EDGES = " \t\r\n\u00a0,;:.!?|*_-–—'\"’‘"
 
 
@@ -50,11 +58,22 @@ def whole(text: str, piece: Span, pointed: Span, *, row: bool) -> Span | None:
         if word.start_char < end and start < word.end_char:
             start, end = min(start, word.start_char), max(end, word.end_char)
     start, end = _paired(text, piece, start, end)
-    return _trimmed(text, start, end)
+    found = _trimmed(text, start, end)
+    return found and _ranged(text, piece, found)
 
 
 def _words(text: str, piece: Span) -> Sequence[Span]:
     return [Span(*match.span()) for match in _WORD.finditer(text, piece.start_char, piece.end_char)]
+
+
+def _ranged(text: str, piece: Span, marked: Span) -> Span:
+    """The same with the other half of a range of amounts that begins or ends it; a period has two years of its own."""
+    for match in _RANGE.finditer(text, piece.start_char, piece.end_char):
+        inside = match.start() < marked.end_char and marked.start_char < match.end()
+        changes = _CHANGES.search(text, piece.start_char, match.start())
+        if inside and not changes and not (_YEAR.fullmatch(match["low"]) or _YEAR.fullmatch(match["high"])):
+            return Span(min(marked.start_char, match.start()), max(marked.end_char, match.end()))
+    return marked
 
 
 def _paired(text: str, piece: Span, start: int, end: int) -> tuple[int, int]:
@@ -82,7 +101,7 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
     """The characters without spaces and marks at their ends, None where nothing is left."""
     while start < end and text[start] in _EDGES and not _signs(text, start, end):
         start += 1
-    while start < end and text[end - 1] in _EDGES:
+    while start < end and text[end - 1] in _EDGES and not _ENDS_SHORT.search(text, start, end):
         end -= 1
     return Span(start, end) if any(char.isalnum() for char in text[start:end]) else None
 

@@ -1,6 +1,7 @@
 """Spreadsheets: the content of a table tells its names, titles and rows apart, and its parts are read together."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from openpyxl import Workbook  # type: ignore[import-untyped]
@@ -155,6 +156,27 @@ def test_a_row_knows_the_cells_it_is_from(tmp_path: Path) -> None:
     assert cells["Zone: NA | Sales: 5 | Costs: 1"] == ("B4", "C4", "E4")
     assert cells["Zone: EUR | Costs: 3"] == ("B5", "E5")
     assert cells["Sales by zone"] == ("B2",)
+
+
+def test_notes_above_a_table_in_cells_of_their_own_are_not_its_names(tmp_path: Path) -> None:
+    notes: Lines = [["Lots of people", None, None], ["write", None, "notes"], ["or", None, "merge cells"]]
+    keepers: Lines = [
+        ["Name", "Left", "Born"],
+        ["Mira Vale", True, datetime.fromisoformat("1950-10-21")],
+        ["Ada Hope", False, datetime.fromisoformat("1947-01-08")],
+    ]
+
+    extraction = workbook(tmp_path, rows(1, "A", [*notes, *keepers]))
+
+    assert "Name: Mira Vale | Left: True | Born: 1950-10-21" in [text for _, text in blocks(extraction)]
+
+
+def test_a_time_of_the_day_stays_with_its_date(tmp_path: Path) -> None:
+    extraction = workbook(
+        tmp_path, rows(1, "A", [["Lamp", "Lit"], ["Bala", datetime.fromisoformat("2020-01-08T17:30")], ["Eye", 3]])
+    )
+
+    assert "Lamp: Bala | Lit: 2020-01-08 17:30:00" in [text for _, text in blocks(extraction)]
 
 
 def test_notes_below_a_table_are_paragraphs(tmp_path: Path) -> None:
