@@ -25,12 +25,13 @@ _SENT = (  # RFC 5322 §3.3
     r"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}"
     r" \d\d:\d\d(?::\d\d)?(?: (?:[-+]\d{4}|[A-Z]{1,4}\b))?"
 )
-_ABBREVIATION = rf"(?<!\w)(?:(?:{_LETTER}\.){{2,}}|(?:Inc|Ltd|Co|Corp|Bros|Jr|Sr)\.)"
+_ABBREVIATION = rf"(?<!\w)(?:(?:{_LETTER}\.){{2,4}}|(?:Inc|Ltd|Co|Corp|Bros|Jr|Sr)\.)"
 _AMOUNT = rf"[$€£¥]?\d+(?:[.,:]\d+)*(?:{_LETTER}+(?:-{_LETTER}+)*)?(?:\s?[%‰]|[°€])?"
 _WORD = re.compile(
     rf"[{UNSPACED}]"
     rf"|{_SENT}"
     rf"|{_ABBREVIATION}"
+    r"|(?<![-–\w])\d+(?:[-–/]\d+){2,4}(?!\w)"  # a date, or the number of a file
     rf"|(?:(?<!\w)[-−+])?{_AMOUNT}"
     rf"|{_LETTER_OR_DIGIT}+(?:(?:(?<=[^\W\d_])['’](?!s\b)|(?<=\w)-(?=[^\W\d_])|(?<=[^\W\d_])-(?=\w)|&)"
     rf"{_LETTER_OR_DIGIT}+)*"
@@ -38,6 +39,7 @@ _WORD = re.compile(
 _RANGE = re.compile(rf"(?<![-\w.,:])(?P<low>{_AMOUNT}) to (?P<high>{_AMOUNT})(?![-\w])")
 _CHANGES = re.compile(r"\bfrom $", re.IGNORECASE)  # "rose from 5 to 7" tells two amounts
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_LONGEST_SHORT = 8  # characters of an abbreviation
 _ENDS_SHORT = re.compile(rf"{_ABBREVIATION}$")
 _EDGES = " \t\r\n\u00a0,;:.!?|*_-–—'\"’‘"
 
@@ -101,7 +103,9 @@ def _trimmed(text: str, start: int, end: int) -> Span | None:
     """The characters without spaces and marks at their ends, None where nothing is left."""
     while start < end and text[start] in _EDGES and not _signs(text, start, end):
         start += 1
-    while start < end and text[end - 1] in _EDGES and not _ENDS_SHORT.search(text, start, end):
+    while (
+        start < end and text[end - 1] in _EDGES and not _ENDS_SHORT.search(text, max(start, end - _LONGEST_SHORT), end)
+    ):
         end -= 1
     return Span(start, end) if any(char.isalnum() for char in text[start:end]) else None
 

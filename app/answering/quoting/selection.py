@@ -13,6 +13,7 @@ from app.answering.languages.question_kind import asks_for_words, kind_asked
 from app.answering.languages.recognition import is_english
 from app.answering.metering.meter import OnBatch
 from app.answering.metering.token_usage import Purpose
+from app.answering.quoting.antecedents import with_antecedents
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, moved, passages_of
 from app.answering.quoting.features import Read, features_of
@@ -167,9 +168,11 @@ class QuoteSelector:
         return Selection(
             ()
             if outcome == "refused"
-            else tuple(
-                _quote(question, found, scores, about, group)
-                for group in chosen(found.candidates, scores, breadth, first=first, least=nearest)
+            else with_antecedents(
+                [
+                    _quote(question, found, scores, about, group)
+                    for group in chosen(found.candidates, scores, breadth, first=first, least=nearest)
+                ]
             ),
             best,
             outcome,

@@ -36,6 +36,8 @@ def marked(text: str, pointed: str, *, row: bool = False) -> str:
         ("Sent 3 Jan 2023 09:15 GMT by Ada", "Jan 2023", "3 Jan 2023 09:15 GMT"),
         ("From 2004-2008 it burnt.", "2008", "2008"),
         ("O'Hara kept it.", "Hara", "O'Hara"),
+        ("Directive 2018–23–51 applies.", "23–51", "2018–23–51"),
+        ("It burnt until 1950-10-21 only.", "1950", "1950-10-21"),
         ("It came at 1:01 p.m. daily.", "1:01 p.m", "1:01 p.m."),
         ("The U.S. Navy kept it.", "U.S", "U.S."),
         ("It is run by Lamps, Inc..", "Lamps, Inc", "Lamps, Inc."),

@@ -64,7 +64,7 @@ def select(question: str, *texts: str, reader: SpanReader | None = None) -> Sele
         (
             "How many million dollars was revenue in 2025?",
             "48 million dollars",
-            "Its revenue rose 12 percent\nto 48 million dollars in 2025.",
+            "Northwind makes turbines. Its revenue rose 12 percent\nto 48 million dollars in 2025.",
         ),
         (
             "Who became chief financial officer of Northwind?",
