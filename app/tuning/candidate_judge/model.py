@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from app.tuning.candidate_judge.ballots import Ballot
 from retrieval.branch_attention import IMPLEMENTATION, register
 from retrieval.candidate_judge import first_layers
-from retrieval.judge_layout import JudgeInput
+from retrieval.judge_layout import JUDGE_FILES, JudgeInput
 
 LAYERS = 20
 PRODUCTS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -65,6 +66,23 @@ class JudgeModel(nn.Module):
     def trained(self) -> dict[str, nn.Parameter]:
         """What trains, by name."""
         return {name: weight for name, weight in self.named_parameters() if weight.requires_grad}
+
+    def go_on_from(self, folder: Path) -> None:
+        """Take the weights of the judge in `folder`, as it ships, instead of a beginner's.
+
+        Raises:
+            ValueError: It changes other products, or by another rank.
+            OSError: The folder cannot be read.
+        """
+        learnt = load_file(folder / JUDGE_FILES[0])
+        own = {name.removeprefix("base."): weight for name, weight in self.trained().items()}
+        if {name: weight.shape for name, weight in learnt.items()} != {
+            name: weight.shape for name, weight in own.items()
+        }:
+            raise ValueError(f"{folder}: this judge has other weights than the one that trains")
+        with torch.no_grad():
+            for name, weight in own.items():
+                weight.copy_(learnt[name])
 
     def forward(self, layout: JudgeInput) -> Tensor:
         """(candidates,) scores in float32: log-odds that each is right."""

@@ -145,6 +145,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=Recipe().steps)
     parser.add_argument("--ballots", type=int, default=Recipe().ballots, help="ballots a step")
     parser.add_argument("--seed", type=int, default=Recipe().seed)
+    parser.add_argument("--judge", type=Path, help="folder of a judge to go on from, as it ships; use another seed")
     parser.add_argument("--minutes", type=float, default=10.0, help="between two states saved")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--float32", action="store_true", help="also where the processor multiplies bfloat16")
@@ -154,7 +155,10 @@ def main(arguments: Iterable[str] | None = None) -> None:
     chosen.out.mkdir(parents=True, exist_ok=True)
     base = Path(resolve(DEFAULT_GENERATOR, models_dir=load_settings().models_dir))
     torch.manual_seed(recipe.seed)
-    trainer = Trainer(JudgeModel.from_base(base, rank=recipe.rank, half=not chosen.float32), recipe)
+    model = JudgeModel.from_base(base, rank=recipe.rank, half=not chosen.float32)
+    if chosen.judge is not None:
+        model.go_on_from(chosen.judge)
+    trainer = Trainer(model, recipe)
     state = chosen.out / STATE
     if state.exists():
         trainer.load_state(state)

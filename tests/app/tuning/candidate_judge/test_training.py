@@ -111,3 +111,25 @@ def test_the_rate_goes_up_and_down():
 
     assert max(rates) == rates[9] == 1
     assert rates == sorted(rates[:10]) + sorted(rates[10:], reverse=True)
+
+
+def test_a_training_goes_on_from_a_judge_as_it_ships(base, step, tmp_path):
+    taught = trainer(base)
+    for _ in range(RECIPE.steps):
+        taught.learn(step)
+    save_judge({name: weight.detach() for name, weight in taught.model.trained().items()}, tmp_path)
+
+    later = trainer(base)
+    later.model.go_on_from(tmp_path)
+
+    for name, weight in taught.model.trained().items():
+        assert torch.allclose(later.model.trained()[name], weight, atol=1e-3)  # it ships in half precision
+    assert later.learn(step).loss < 0.6 * trainer(base).learn(step).loss
+
+
+def test_a_training_does_not_go_on_from_a_judge_of_another_rank(base, tmp_path):
+    other = JudgeModel.from_base(base, rank=3, half=False, layers=3)
+    save_judge({name: weight.detach() for name, weight in other.trained().items()}, tmp_path)
+
+    with pytest.raises(ValueError, match="other weights"):
+        trainer(base).model.go_on_from(tmp_path)
