@@ -6,12 +6,13 @@ from typing import Literal
 from fastapi import APIRouter
 from pydantic import Field
 
-from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, ServingDep
+from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, ServingDep, SettingsDep
 from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ResponseBody, problems
 from app.errors import NotFound
 from app.server.serving import Models, Serving
 from app.server.state import Corpus
+from app.settings import Settings
 from app.types import Principal
 
 
@@ -24,6 +25,11 @@ class ModelBody(ResponseBody):
     owned_by: str = Field(default="footnote", description="Always `footnote`.")
     generator: str | None = Field(
         description="The language model; null for the embedder.", examples=["SmolLM2-135M-Instruct"]
+    )
+    answers: Literal["quotes", "generated"] | None = Field(
+        default=None,
+        description="What answers questions: quotes of the documents, or text that the language model writes. With "
+        "quotes it writes only what they cannot fill, such as a JSON document. Null for the embedder.",
     )
     embedder: str = Field(description="The embedding model.", examples=["all-MiniLM-L6-v2"])
     context_window: int = Field(
@@ -46,22 +52,30 @@ NAME = "footnote"
 
 
 @router.get("/v1/models", summary="List models", responses=problems())
-def list_models(corpus: CorpusDep, serving: ServingDep, models: ModelsDep, principal: PrincipalDep) -> ModelList:
+def list_models(
+    corpus: CorpusDep, settings: SettingsDep, serving: ServingDep, models: ModelsDep, principal: PrincipalDep
+) -> ModelList:
     """`footnote` asks every collection of the key, `footnote:NAME` one; the embedder makes embeddings."""
     found = corpus.collections.list(principal.tenant_id, allowed=principal.collections)
     names = [NAME, *(f"{NAME}:{collection.name}" for collection in found)]
-    return ModelList(data=[*(_model(name, serving, models) for name in names), _embedder(serving, models)])
+    asked = (_model(name, settings, serving, models) for name in names)
+    return ModelList(data=[*asked, _embedder(serving, models)])
 
 
 @router.get("/v1/models/{model:path}", summary="Read a model", responses=problems(404))
 def read_model(
-    model: Id, corpus: CorpusDep, serving: ServingDep, models: ModelsDep, principal: PrincipalDep
+    model: Id,
+    corpus: CorpusDep,
+    settings: SettingsDep,
+    serving: ServingDep,
+    models: ModelsDep,
+    principal: PrincipalDep,
 ) -> ModelBody:
     """A model, with its language model and embedder."""
     if model == models.embedder.info.model:
         return _embedder(serving, models)
     collection_of(model, corpus, principal)
-    return _model(model, serving, models)
+    return _model(model, settings, serving, models)
 
 
 def collection_of(model: str, corpus: Corpus, principal: Principal) -> str | None:
@@ -96,12 +110,13 @@ def fingerprint(serving: Serving, models: Models) -> str:
     return f"fp_{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
 
 
-def _model(name: str, serving: Serving, models: Models) -> ModelBody:
+def _model(name: str, settings: Settings, serving: Serving, models: Models) -> ModelBody:
     info = models.engine.info
     return ModelBody(
         id=name,
         created=int(serving.started_at),
         generator=info.model,
+        answers="quotes" if settings.extractive or settings.quotes_first else "generated",
         embedder=models.embedder.info.model,
         context_window=info.context_window,
     )

@@ -236,7 +236,7 @@ def test_models_readiness_metrics_and_token_counts_speak_of_no_generator(client:
     ready = client.get("/readyz").json()
     counted = client.post("/v1/tokens/count", json={"text": "abc"}).json()
 
-    assert (model["generator"], model["embedder"]) == ("extractive", "hashing")
+    assert (model["generator"], model["embedder"], model["answers"]) == ("extractive", "hashing", "quotes")
     assert ready["checks"]["engine"]["alive"]
     assert not [reason for reason in ready["reasons"] if reason.startswith("engine")]
     assert "footnote_engine_decode_tokens_total 0.0" in client.get("/metrics").text

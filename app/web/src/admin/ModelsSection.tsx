@@ -11,6 +11,7 @@ import { Reindexings } from "./Reindexings";
 import { Section } from "./Section";
 
 const WORDS = t.admin.models;
+const NO_GENERATOR = "extractive";
 
 /** Which models answer and find, the indexes they made, and reading documents again. */
 export function ModelsSection() {
@@ -27,9 +28,17 @@ export function ModelsSection() {
         {models.isPending && <p className="quiet">{t.loading}</p>}
         {models.isError && <ProblemNote problem={models.error} onRetry={() => void models.refetch()} />}
         <dl className="facts">
-          {asked !== undefined && (
+          {asked?.answers === "quotes" && (
             <div>
-              <dt>{WORDS.generator}</dt>
+              <dt>{WORDS.answers}</dt>
+              <dd>
+                <b>{WORDS.quotes}</b>
+              </dd>
+            </div>
+          )}
+          {asked !== undefined && asked.generator !== NO_GENERATOR && (
+            <div>
+              <dt>{asked.answers === "quotes" ? WORDS.beside : WORDS.generator}</dt>
               <dd>
                 <b>{asked.generator}</b>{" "}
                 <span className="quiet small">{WORDS.window(countText(asked.context_window))}</span>

@@ -312,6 +312,9 @@ export const admin = {
   models: {
     title: "Models",
     generator: "Answers are written by",
+    answers: "Answers are",
+    quotes: "quoted from the documents",
+    beside: "What quotes cannot fill is written by",
     embedder: "Passages are found by",
     window: (tokens: string) => `${tokens} tokens at once`,
     dimensions: (count: string) => `${count} dimensions`,

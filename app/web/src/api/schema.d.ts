@@ -4668,6 +4668,11 @@ export interface components {
        */
       generator: string | null;
       /**
+       * Answers
+       * @description What answers questions: quotes of the documents, or text that the language model writes. With quotes it writes only what they cannot fill, such as a JSON document. Null for the embedder.
+       */
+      answers?: ("quotes" | "generated") | null;
+      /**
        * Embedder
        * @description The embedding model.
        * @example all-MiniLM-L6-v2
