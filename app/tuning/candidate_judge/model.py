@@ -68,7 +68,7 @@ class JudgeModel(nn.Module):
         return {name: weight for name, weight in self.named_parameters() if weight.requires_grad}
 
     def go_on_from(self, folder: Path) -> None:
-        """Take the weights of the judge in `folder`, as it ships, instead of a beginner's.
+        """Replace the weights that train by those of the judge in `folder`, as it ships.
 
         Raises:
             ValueError: It changes other products, or by another rank.

@@ -7,7 +7,7 @@ precision, with a manifest and a model card with what they reach on documents he
 import argparse
 import json
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +25,7 @@ from app.settings import DEFAULT_GENERATOR, load_settings
 from app.tuning.candidate_judge.ballots import MOST, BallotMaker
 from app.tuning.candidate_judge.model import LAYERS
 from app.tuning.candidate_judge.run import STATE, TRAINED, Recipe
-from app.tuning.evidence_reader.mixture import RULES, order, sources
+from app.tuning.evidence_reader.mixture import RULES, Source, order, sources
 from app.tuning.evidence_reader.publish import rows
 from retrieval.candidate_judge import LanguageModelJudge
 from retrieval.judge_layout import JUDGE_FILES
@@ -83,8 +83,8 @@ def reached(judge: LanguageModelJudge, data: Path, *, count: int, seed: int) -> 
     return Reached(asked, float(np.mean(chosen)), float(above.mean()), float(np.mean(none)))
 
 
-def card_of(recipe: Recipe, data: Path, found: Reached) -> str:
-    """The model card, as Markdown."""
+def card_of(recipe: Recipe, trained: Sequence[Source], found: Reached) -> str:
+    """The model card, as Markdown; `trained` are the sets that it trained on."""
     return "\n".join(
         [
             "# A small judge of what answers a question",
@@ -101,7 +101,7 @@ def card_of(recipe: Recipe, data: Path, found: Reached) -> str:
             "",
             "| set | what it is | licence as stated | questions | share | SHA-256 of its passages |",
             "|---|---|---|---|---|---|",
-            *rows(sources(data)),
+            *rows(trained),
             "",
             f"{recipe.steps} steps of {recipe.ballots} questions, each with at most {MOST} candidates: units of the",
             "passage that answers and of near ones; about a third has no right candidate, most of these because people",
@@ -109,6 +109,10 @@ def card_of(recipe: Recipe, data: Path, found: Reached) -> str:
             f"candidate alone. AdamW, rate {recipe.learning_rate:g} ({recipe.head_learning_rate:g} in the head), with",
             "linear warm-up and decay; the base is frozen, in bfloat16 where the processor multiplies it.",
             f"Seed {recipe.seed}.",
+            *(
+                [f"The training went on from the judge whose weights have the SHA-256 `{recipe.judge}`."]
+                * bool(recipe.judge)
+            ),
             "",
             "## Results on documents that never trained",
             "",
@@ -156,7 +160,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     write_judge_manifest(chosen.out, name=NAME, base=_BASE, licence=_BASE.licence)
     base = Path(resolve(DEFAULT_GENERATOR, models_dir=load_settings().models_dir))
     judge = LanguageModelJudge.load(chosen.out, base)
-    card = card_of(recipe, chosen.data, reached(judge, chosen.data, count=chosen.questions, seed=recipe.seed))
+    card = card_of(recipe, sources(chosen.data), reached(judge, chosen.data, count=chosen.questions, seed=recipe.seed))
     (chosen.out / "README.md").write_text(card, encoding="utf-8")
     Console(highlight=False).print(card, markup=False)
 

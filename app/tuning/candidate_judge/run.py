@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from app.tuning.candidate_judge.ballots import Ballot, BallotMaker
 from app.tuning.candidate_judge.model import JudgeModel, loss_of, told
 from app.tuning.evidence_reader.mixture import RULES, order, sources
 from app.tuning.processes import add_up, worker, workers
-from retrieval.judge_layout import layout
+from retrieval.judge_layout import JUDGE_FILES, layout
 from retrieval.plain_tokenizer import plain_tokenizer
 
 STATE, TRAINED = "state.pt", "trained.safetensors"
@@ -36,7 +37,8 @@ _LINE_SECONDS = 30.0
 class Recipe:
     """The hyperparameters, which with the sets determine the result. `ballots` make a step.
 
-    The rate rises linearly over the share `warmup` of the steps, then falls linearly to zero.
+    The rate rises linearly over the share `warmup` of the steps, then falls linearly to zero. `judge` is the SHA-256 of
+    the weights that the training goes on from, empty where it begins with none.
     """
 
     rank: int = 8
@@ -48,6 +50,7 @@ class Recipe:
     weight_decay: float = 0.01
     clip: float = 1.0
     seed: int = 37
+    judge: str = ""
 
 
 class Learnt(NamedTuple):
@@ -137,6 +140,19 @@ def steps_of(data: Path, tokenizer: Any, recipe: Recipe, *, first: int) -> Itera
         yield made
 
 
+def _digest(judge: Path | None) -> str:
+    """The SHA-256 of a judge's weights, empty for none."""
+    return "" if judge is None else sha256((judge / JUDGE_FILES[0]).read_bytes()).hexdigest()
+
+
+def _started(base: Path, recipe: Recipe, *, judge: Path | None, half: bool) -> JudgeModel:
+    """The model before its first step, with the weights of `judge` if there is one."""
+    model = JudgeModel.from_base(base, rank=recipe.rank, half=half)
+    if judge is not None:
+        model.go_on_from(judge)
+    return model
+
+
 def main(arguments: Iterable[str] | None = None) -> None:
     """Train, show progress, and write the trained weights."""
     parser = argparse.ArgumentParser(prog="python -m app.tuning.candidate_judge.run", description=__doc__)
@@ -151,14 +167,11 @@ def main(arguments: Iterable[str] | None = None) -> None:
     parser.add_argument("--float32", action="store_true", help="also where the processor multiplies bfloat16")
     chosen = parser.parse_args(None if arguments is None else list(arguments))
     console = joined(chosen.threads)
-    recipe = Recipe(steps=chosen.steps, ballots=chosen.ballots, seed=chosen.seed)
+    recipe = Recipe(steps=chosen.steps, ballots=chosen.ballots, seed=chosen.seed, judge=_digest(chosen.judge))
     chosen.out.mkdir(parents=True, exist_ok=True)
     base = Path(resolve(DEFAULT_GENERATOR, models_dir=load_settings().models_dir))
     torch.manual_seed(recipe.seed)
-    model = JudgeModel.from_base(base, rank=recipe.rank, half=not chosen.float32)
-    if chosen.judge is not None:
-        model.go_on_from(chosen.judge)
-    trainer = Trainer(model, recipe)
+    trainer = Trainer(_started(base, recipe, judge=chosen.judge, half=not chosen.float32), recipe)
     state = chosen.out / STATE
     if state.exists():
         trainer.load_state(state)

@@ -7,7 +7,7 @@ import torch
 
 from app.tuning.candidate_judge.ballots import Ballot
 from app.tuning.candidate_judge.model import JudgeModel, loss_of, told
-from app.tuning.candidate_judge.publish import save_judge
+from app.tuning.candidate_judge.publish import Reached, card_of, save_judge
 from app.tuning.candidate_judge.run import Recipe, Trainer, rate
 from retrieval.candidate_judge import LanguageModelJudge
 from retrieval.judge_layout import JudgedText, layout
@@ -125,6 +125,13 @@ def test_a_training_goes_on_from_a_judge_as_it_ships(base, step, tmp_path):
     for name, weight in taught.model.trained().items():
         assert torch.allclose(later.model.trained()[name], weight, atol=1e-3)  # it ships in half precision
     assert later.learn(step).loss < 0.6 * trainer(base).learn(step).loss
+
+
+def test_the_card_names_the_judge_that_the_training_went_on_from():
+    found = Reached(ballots=3, chosen=0.5, auc=0.5, none=0.5)
+
+    assert "went on from the judge whose weights have the SHA-256 `ab12`" in card_of(Recipe(judge="ab12"), [], found)
+    assert "went on from" not in card_of(Recipe(), [], found)
 
 
 def test_a_training_does_not_go_on_from_a_judge_of_another_rank(base, tmp_path):
