@@ -11,7 +11,7 @@ from tests.web.looking import seen, settled
 from tests.web.made_documents import HARBOUR, QUESTION
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page
+    from playwright.async_api import Page, Response
 
 UNANSWERED = "What does the log say about the moon in the harbour?"
 OPERATIONS = Path(__file__).parents[2] / "docs" / "OPERATIONS.md"
@@ -152,13 +152,20 @@ async def test_the_tiles_equal_the_api(open_page: Opening, used: Tenant) -> None
         assert await page.locator(f"[data-metric={metric}] .tile-figure").inner_text() == str(total[name])
 
 
+def _is_a_file(response: "Response") -> bool:
+    return response.request.headers.get("accept") == "text/csv"
+
+
 @pytest.mark.parametrize("part", ["unanswered", "people", "expensive", "unused"])
 async def test_each_list_is_downloaded_as_a_file(open_page: Opening, used: Tenant, part: str) -> None:
     page = await open_page(used, "#/admin/overview")
     await seen(page, f"[data-part={part}] tbody")
+    await seen(page, ".tiles")
+    await settled(page)  # figures that come later move the lists down, and a click that is under way would miss
 
-    async with page.expect_download() as started:
+    async with page.expect_download() as started, page.expect_response(_is_a_file) as sent:
         await page.locator(f"[data-part={part}]").get_by_role("button", name="Download as CSV").click()
+    assert (await sent.value).ok
     download = await started.value
 
     assert download.suggested_filename.endswith(".csv")
