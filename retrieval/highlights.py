@@ -50,7 +50,7 @@ def highlights(
         first: Source numbers and characters that may be the answer, likeliest first.
         most: Highest number of sentences.
     """
-    found = [(source, span, _text(source, span)) for source in sources for span in _sentences(source)]
+    found = [(source, span, source.hit.chunk.text_at(span)) for source in sources for span in _sentences(source)]
     if len(found) <= most:
         return ()
     spoken = [terms(text) for _, _, text in found]
@@ -85,13 +85,8 @@ def _sentences(source: Source) -> list[Span]:
     return [
         Span(kept.start_char + start, kept.start_char + end)
         for kept in source.spans
-        for start, end in unit_spans(_text(source, kept))
+        for start, end in unit_spans(source.hit.chunk.text_at(kept))
     ]
-
-
-def _text(source: Source, span: Span) -> str:
-    chunk = source.hit.chunk
-    return chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
 
 
 _AS_NEAR = 0.75  # share of the best sentence's weight that another needs to be marked too

@@ -46,6 +46,11 @@ class Chunk:
     table_header: str = ""
     title: str = ""
 
+    def text_at(self, span: "Span") -> str:
+        """The text of a span of the document; the part of it outside this chunk is left out."""
+        start, end = span.start_char - self.start_char, span.end_char - self.start_char
+        return self.text[max(start, 0) : max(end, 0)]
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:

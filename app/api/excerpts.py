@@ -31,7 +31,7 @@ def excerpt_of(source: Source) -> str:
     whose canonical text has marks; there they are removed.
     """
     chunk, passage = source.hit.chunk, passage_of(source)
-    text = chunk.text[passage.start_char - chunk.start_char : passage.end_char - chunk.start_char]
+    text = chunk.text_at(passage)
     if chunk.filename.casefold().endswith(_MARKED_UP):
         text = _without_marks(text)
     return _cut(" ".join(_below_headings(text, chunk).split()))

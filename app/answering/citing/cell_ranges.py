@@ -34,7 +34,7 @@ def _cells_in(row: Block, passage: Span, chunk: Chunk) -> Sequence[str]:
     """The cells of a row that a passage touches; all of them where the chunk has not the whole row."""
     if row.start_char < chunk.start_char or row.end_char > chunk.end_char:
         return row.cells
-    text = chunk.text[row.start_char - chunk.start_char : row.end_char - chunk.start_char]
+    text = chunk.text_at(Span(row.start_char, row.end_char))
     texts = text.split(_BETWEEN)
     if len(texts) != len(row.cells):  # a cell's own text has the sign
         return row.cells

@@ -139,7 +139,7 @@ class Citation:
             page_end=page_end,
             start_char=passage.start_char,
             end_char=passage.end_char,
-            cited_text=chunk.text[passage.start_char - chunk.start_char : passage.end_char - chunk.start_char],
+            cited_text=chunk.text_at(passage),
             verified=_verified(support, answers),
             support=support,
             origin=origin,

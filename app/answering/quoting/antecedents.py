@@ -1,4 +1,4 @@
-"""Widens quotes that begin with a pronoun by the sentence before them, which says whom or what they speak of.
+"""Widens quotes that begin with an English pronoun by the sentence before them, which says whom or what they speak of.
 
 "They begin with a great two-handed sword." answers nobody who does not read "Barbarians are warriors." before it.
 """
@@ -20,7 +20,7 @@ _NEXT_LINE = re.compile(r"[ \t]*+(?:\n[ \t]*+)?")  # a blank line would end the 
 
 
 def with_antecedents(quotes: Sequence[Quote]) -> tuple[Quote, ...]:
-    """The same quotes, each that begins with a pronoun with the sentence before it in its paragraph.
+    """The same quotes, each that begins with an English pronoun with the sentence before it in its paragraph.
 
     A quote stays as it is where that sentence was not read, or is part of another quote.
     """
@@ -33,20 +33,17 @@ def _widened(quote: Quote, others: Sequence[Quote]) -> Quote:
     before = _sentence_before(quote)
     if before is None or any(_overlap(other, quote, before) for other in others):
         return quote
-    chunk = quote.source.hit.chunk
     span = Span(before.start_char, quote.span.end_char)
-    return replace(
-        quote, span=span, text=chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
-    )
+    return replace(quote, span=span, text=quote.source.hit.chunk.text_at(span))
 
 
 def _sentence_before(quote: Quote) -> Span | None:
     """The sentence before a quote, in the same paragraph and the same kept passage of its source."""
-    chunk, at = quote.source.hit.chunk, quote.span.start_char
+    at = quote.span.start_char
     kept = next((span for span in quote.source.spans if span.start_char < at < span.end_char), None)
     if kept is None:
         return None
-    text = chunk.text[kept.start_char - chunk.start_char : at - chunk.start_char]
+    text = quote.source.hit.chunk.text_at(Span(kept.start_char, at))
     start, end = (sentence_spans(text) or [(0, 0)])[-1]
     sentence = text[start:end]
     whole = sentence.endswith((".", "!", "?")) and "|" not in sentence and len(sentence) <= _MOST_CHARS

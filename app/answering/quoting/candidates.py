@@ -50,7 +50,7 @@ def candidates_of(sources: Sequence[Source]) -> tuple[Candidate, ...]:
     for source in sources:
         chunk = source.hit.chunk
         for kept in source.spans:
-            shown = chunk.text[kept.start_char - chunk.start_char : kept.end_char - chunk.start_char]
+            shown = chunk.text_at(kept)
             units = units_of(shown)
             for at, unit in enumerate(units):
                 text = shown[unit.span.start_char : unit.span.end_char]

@@ -41,6 +41,4 @@ def _quote(overview: Overview, context: Context, span: Span) -> Quote | None:
     source, kept = max(shown, key=lambda found: found[1].end_char, default=(None, span))
     if source is None or span not in {kept, overview.opening}:
         return None
-    chunk = source.hit.chunk
-    text = chunk.text[kept.start_char - chunk.start_char : kept.end_char - chunk.start_char]
-    return Quote(source, kept, text, overview.score, kept if span == overview.title else None)
+    return Quote(source, kept, source.hit.chunk.text_at(kept), overview.score, kept if span == overview.title else None)

@@ -359,7 +359,7 @@ def _quote(question: str, found: Judged, scores: Sequence[float], about: Sequenc
     source = found.candidates[best].source
     span = Span(found.candidates[group[0]].span.start_char, found.candidates[group[-1]].span.end_char)
     chunk = source.hit.chunk
-    text = chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
+    text = chunk.text_at(span)
     marked = _marked(question, found.candidates[best], found.highlights[best])
     start = behind_heading(text, headings_of([chunk]))
     if marked is None or span.start_char + start <= marked.start_char:

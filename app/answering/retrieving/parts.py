@@ -105,5 +105,5 @@ def _slice(chunks: Sequence[Chunk], span: Span) -> str:
     """The text of a span that one chunk holds, "" where none does."""
     for chunk in chunks:
         if chunk.start_char <= span.start_char and span.end_char <= chunk.end_char:
-            return chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
+            return chunk.text_at(span)
     return ""

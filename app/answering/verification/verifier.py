@@ -294,7 +294,7 @@ def _singles(source: Source) -> Iterator[_Passage]:
     above = " ".join((*chunk.heading_path, chunk.filename))
     around = frozenset(parse_statement(above).words) | parse_statement(above).terms
     for kept in source.spans:
-        piece = chunk.text[kept.start_char - chunk.start_char : kept.end_char - chunk.start_char]
+        piece = chunk.text_at(kept)
         for start, end in sentence_spans(piece):
             text = piece[start:end]
             span = Span(kept.start_char + start, kept.start_char + end)
@@ -309,6 +309,6 @@ def _pairs(singles: Sequence[_Passage]) -> Iterator[_Passage]:
             span.start_char <= one.span.start_char and two.span.end_char <= span.end_char for span in kept
         ):
             continue
-        chunk, span = one.source.hit.chunk, Span(one.span.start_char, two.span.end_char)
-        text = chunk.text[span.start_char - chunk.start_char : span.end_char - chunk.start_char]
+        span = Span(one.span.start_char, two.span.end_char)
+        text = one.source.hit.chunk.text_at(span)
         yield _Passage(one.source, span, text, parse_statement(text), one.around, (at, at + 1))

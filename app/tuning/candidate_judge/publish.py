@@ -83,6 +83,12 @@ def reached(judge: LanguageModelJudge, data: Path, *, count: int, seed: int) -> 
     return Reached(asked, float(np.mean(chosen)), float(above.mean()), float(np.mean(none)))
 
 
+def _went_on(recipe: Recipe) -> Sequence[str]:
+    if not recipe.judge:
+        return ()
+    return (f"The training went on from the judge whose weights have the SHA-256 `{recipe.judge}`.",)
+
+
 def card_of(recipe: Recipe, trained: Sequence[Source], found: Reached) -> str:
     """The model card, as Markdown; `trained` are the sets that it trained on."""
     return "\n".join(
@@ -109,10 +115,7 @@ def card_of(recipe: Recipe, trained: Sequence[Source], found: Reached) -> str:
             f"candidate alone. AdamW, rate {recipe.learning_rate:g} ({recipe.head_learning_rate:g} in the head), with",
             "linear warm-up and decay; the base is frozen, in bfloat16 where the processor multiplies it.",
             f"Seed {recipe.seed}.",
-            *(
-                [f"The training went on from the judge whose weights have the SHA-256 `{recipe.judge}`."]
-                * bool(recipe.judge)
-            ),
+            *_went_on(recipe),
             "",
             "## Results on documents that never trained",
             "",

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ import torch
 from safetensors.torch import save_file
 
 from app.models.folder import resolve
+from app.models.manifest import sha256_of
 from app.settings import DEFAULT_GENERATOR, load_settings
 from app.tuning.adapter.run import joined
 from app.tuning.candidate_judge.ballots import Ballot, BallotMaker
@@ -142,7 +142,7 @@ def steps_of(data: Path, tokenizer: Any, recipe: Recipe, *, first: int) -> Itera
 
 def _digest(judge: Path | None) -> str:
     """The SHA-256 of a judge's weights, empty for none."""
-    return "" if judge is None else sha256((judge / JUDGE_FILES[0]).read_bytes()).hexdigest()
+    return "" if judge is None else sha256_of(judge / JUDGE_FILES[0])
 
 
 def _started(base: Path, recipe: Recipe, *, judge: Path | None, half: bool) -> JudgeModel:
