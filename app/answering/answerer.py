@@ -4,7 +4,7 @@ An answer begins in a worker thread (`begin`), in typed states: `Question` → `
 or its end. Everything that refuses with a status is raised before a byte is streamed; `OpenAnswer` has its events.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from app.answering.answers.answer import AbstentionReport
@@ -40,7 +40,7 @@ class Answerer:
         understanding: Understanding,
         retriever: Retriever,
         fitting: Fitting,
-        strategies: Sequence[Strategy],
+        strategies: Callable[[], Sequence[Strategy]],
         quoting: Quoting,
         meters: Meters,
         closing: Closing,
@@ -48,7 +48,7 @@ class Answerer:
     ) -> None:
         """Choose what answers.
 
-        The first of `strategies` that can answer a question does (`first_fit`). `quoting` selects quotes for
+        The first of `strategies` that can answer a question then does (`first_fit`). `quoting` selects quotes for
         `selection`, whatever answers. `memo` caches computations on texts.
         """
         self.running = RunningAnswers()
@@ -139,7 +139,7 @@ class Answerer:
         question.require_time()
         if (reply := self._understanding.at_once(question)) is not None:
             return _replied(reply, meter)
-        strategy = first_fit(self._strategies, question)
+        strategy = first_fit(self._strategies(), question)
         with station("retrieve") as retrieving:
             understood = self._understanding.understood(question, meter)
             if isinstance(understood, Reply):

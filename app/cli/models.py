@@ -1,4 +1,4 @@
-"""`footnote models fetch|list`."""
+"""`footnote models fetch|list|probe`."""
 
 import os
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from typing import Annotated, TypeVar
 
 import typer
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -90,6 +91,8 @@ def list_models() -> None:
         generator = f"generator {settings.remote_model} at a remote server, tokenizer {settings.generator}"
     else:
         generator = f"generator {settings.generator}" + (f" with adapter {adapter.name}" if adapter else "")
+    if (reads := _reads(settings)) is not None:
+        generator += f", {reads}"
     helpers = [f"{kind} {one.name}" for kind, one in (("reader", reader), ("judge", judge)) if one]
     embedder = f"embedder {settings.embedder}" + (f" with {' and '.join(helpers)}" if helpers else "")
     console.print(Text(f"In use: {embedder}, {generator}"), soft_wrap=True)
@@ -101,3 +104,49 @@ def list_models() -> None:
         except SetupError as error:
             memory = str(error)
         console.print(Text(f"Keys and values: {memory}"), soft_wrap=True)
+
+
+@commands.command()
+def probe() -> None:
+    """Measure how well the configured generator reads, and so whether quotes or the model answer.
+
+    It is asked forty questions about invented documents; its tokens are on the ledger. A server does that by itself,
+    once, when it starts with a model that is not known; it must not run meanwhile.
+    """
+    from app.errors import SetupError
+    from app.probing.results import described
+    from app.server.bootstrap import build
+
+    settings = load_settings()
+    if settings.extractive:
+        raise SetupError("There is no language model to measure: FOOTNOTE_GENERATOR is extractive.")
+    with Progress(transient=True) as progress:
+        task = progress.add_task("Loading the model", total=None)
+        with build(settings) as state:
+            found = state.serving.probe
+            assert found is not None, "a language model is loaded"
+            result = found.measure(
+                lambda done, total: progress.update(task, description="Asking", completed=done, total=total)
+            )
+    console = Console()
+    console.print(Text(f"{result.model}: {described(result.reading)}"), soft_wrap=True)
+    if (known := settings.known_class) is not None:
+        console.print(Text(f"It is used as {known}, which is set, or known of the default model."), soft_wrap=True)
+
+
+def _reads(settings: Settings) -> str | None:
+    """How well the generator reads, as far as that is known; None without one."""
+    from app.errors import SetupError
+    from app.probing.results import kept_result
+
+    if settings.extractive:
+        return None
+    if (known := settings.known_class) is not None:
+        return f"class {known}"
+    try:
+        result = kept_result(settings)
+    except SetupError:
+        return None
+    if result is None:
+        return "class not measured yet: quotes answer until `footnote models probe` or a start of the server has"
+    return f"class {result.reading.model_class}, measured"

@@ -9,6 +9,7 @@ from app.models.adapter import configured_adapter
 from app.models.candidate_judge import configured_judge
 from app.models.folder import resolve, status
 from app.models.span_reader import configured_reader
+from app.probing.results import described, kept_result
 from app.settings import Settings
 
 _MANIFEST = "manifest.json"
@@ -39,6 +40,7 @@ def look_at_models(report: Report, settings: Settings) -> None:
     else:
         wanted["generator"] = lambda: resolve(settings.generator, models_dir=settings.models_dir)
         wanted["adapter"] = lambda: getattr(configured_adapter(settings), "name", "none")
+        wanted["class"] = lambda: _class_of(settings)
     for role, look in wanted.items():
         try:
             facts[role] = tame(str(look()))
@@ -47,6 +49,17 @@ def look_at_models(report: Report, settings: Settings) -> None:
                 Finding(Level.ERROR, "model-missing", f"{role}: {tame(str(error))}", "See FOOTNOTE_MODELS_DIR.")
             )
     report.add("models", facts, *findings)
+
+
+def _class_of(settings: Settings) -> str:
+    """How well the generator reads, and how that is known."""
+    if settings.known_class is not None:
+        return settings.known_class
+    try:
+        result = kept_result(settings)
+    except AppError:  # the generator is missing, which is a finding already
+        return "unknown"
+    return "not measured yet, quotes answer" if result is None else described(result.reading)
 
 
 def look_at_index(report: Report, settings: Settings) -> None:

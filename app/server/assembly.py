@@ -1,5 +1,6 @@
 """Assembles the models around one embedder: its index, search, ingestion worker and answerer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,7 +64,8 @@ class Assembly:
     """Builds an `EmbedderStack` for any generation: everything that reads or writes the vectors of one embedder.
 
     The fields are shared by all embedders. `parsers` is the number of files read at once, `configured` the embedder
-    of the settings. `generator` is the tokenizer, its revision and the engine that were loaded with it.
+    of the settings. `generator` is the tokenizer, its revision and the engine that were loaded with it; `served_class`
+    says how well its model reads, as far as that is known when a question is asked.
 
     Example:
         >>> stack = assembly.stack_for(generation)
@@ -87,6 +89,7 @@ class Assembly:
     reranker: Reranker | None
     judge: CandidateJudge | None
     entailment: EntailmentJudge | None
+    served_class: Callable[[], ModelClass]
 
     def stack_for(self, generation: Generation) -> EmbedderStack:
         """The stack of the embedder that made a generation's vectors.
@@ -189,22 +192,21 @@ class Assembly:
         )
         quoter, memo = Quoter(embedder=embedder, reader=reader, judge=self.judge), Memo()
         quoting = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=engine.info.context_window)
-        summarises = settings.overflow == "summarise"
-        asking = _asking(settings)
-        generating = Generating(
-            generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits, wording=asking.wording),
-            prompts=Prompts(
-                engine=engine,
-                tokenizer=tokenizer,
-                limits=limits,
-                asking=asking,
-                overflow=Summariser(engine=engine, tokenizer=tokenizer) if summarises else None,
-            ),
-            quoter=quoter,
-            verification=Verification(embedder=embedder, entailment=self.entailment),
-            memo=memo,
-            quote_unverified=settings.quotes_unconfirmed,
-        )
+        verification = Verification(embedder=embedder, entailment=self.entailment)
+        summariser = Summariser(engine=engine, tokenizer=tokenizer) if settings.overflow == "summarise" else None
+
+        def generating(model_class: ModelClass) -> Generating:
+            asking = _asking(settings, model_class)
+            return Generating(
+                generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits, wording=asking.wording),
+                prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=limits, asking=asking, overflow=summariser),
+                quoter=quoter,
+                verification=verification,
+                memo=memo,
+                quote_unverified=settings.quotes_unconfirmed,
+            )
+
+        ways = {one: strategies(settings, one, quoting, generating) for one in ModelClass}
         by_model = settings.followup == "model" and not settings.extractive
         return Answerer(
             understanding=Understanding(
@@ -218,7 +220,7 @@ class Assembly:
                 min_evidence=limits.min_evidence,
             ),
             fitting=Fitting(contents),
-            strategies=strategies(settings, quoting, generating),
+            strategies=lambda: ways[self.served_class()],
             quoting=quoting,
             meters=Meters(ledger=ledger, engine=engine, tokenizer_revision=revision),
             closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
@@ -237,29 +239,35 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-def _asking(settings: Settings) -> Asking:
-    """How the generator is asked, with the texts of `FOOTNOTE_PROMPT_FILE`.
+def _asking(settings: Settings, model_class: ModelClass) -> Asking:
+    """How a generator of a class is asked, with the texts of `FOOTNOTE_PROMPT_FILE`.
 
     Raises:
         SetupError: The file cannot be used.
     """
-    asking = ASKING[ModelClass(settings.served_class)]
+    asking = ASKING[model_class]
     if not settings.prompt_file:
         return asking
     wording = read_wording(
         Path(settings.prompt_file),
         default=asking.wording,
-        table=settings.served_class,
+        table=model_class.value,
         tables=frozenset(one.value for one in ModelClass),
     )
     return replace(asking, wording=wording)
 
 
-def strategies(settings: Settings, quoting: Quoting, generating: Generating) -> tuple[Strategy, ...]:
-    """What answers, in order: the first that can answer a question does. Without a language model, quotes alone."""
+def strategies(
+    settings: Settings, model_class: ModelClass, quoting: Quoting, generating: Callable[[ModelClass], Generating]
+) -> tuple[Strategy, ...]:
+    """What answers beside a model of a class, in order: the first that can answer a question does.
+
+    Without a language model, quotes alone.
+    """
     if settings.extractive:
         return (quoting,)
-    return (quoting, generating) if settings.quotes_first else (generating,)
+    by_model = generating(model_class)
+    return (quoting, by_model) if settings.quotes_first(model_class) else (by_model,)
 
 
 def recorded_settings(settings: Settings, generation: Generation) -> Settings:

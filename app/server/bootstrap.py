@@ -116,6 +116,8 @@ def build_loading(
 ) -> Iterator[State]:
     """As `build`, but the models load while the block runs, after it calls `State.serving.loading.start`.
 
+    A generator that is not known yet is measured then.
+
     Args:
         settings: From `load_settings`.
         on_ready: Called by the loading thread when the models are loaded.
@@ -128,7 +130,10 @@ def build_loading(
     """
     with _without_models(settings, local_secret) as foundation:
         loading = BackgroundLoading(
-            lambda begin: loaded(foundation, begin=begin), steps=STEPS, on_ready=on_ready, on_failure=on_failure
+            lambda begin: loaded(foundation, begin=begin, probing=True),
+            steps=STEPS,
+            on_ready=on_ready,
+            on_failure=on_failure,
         )
         foundation.state.serving.loading = loading
         try:

@@ -6,21 +6,28 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.answering.generating.cached_tokenizer import CachedTokenizer
+from app.answering.generating.model_class import ModelClass
+from app.answering.metering.meter import Meters
 from app.db.chunks import ChunkRepository
 from app.db.vectors import VectorRepository
 from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder
 from app.documents.vector_index import index_folder
 from app.models.loading import load_embedder, load_entailment, load_generator, load_judge, load_reranker
+from app.probing.asking import CaseAsking
+from app.probing.probe import ModelProbe
+from app.probing.results import probe_key, results_of
 from app.server.assembly import Assembly
 from app.server.collectors import EngineCollector, IndexCollector
 from app.server.embedder_swap import EmbedderSwap
 from app.server.periodic import PeriodicThread, seconds_until
 from app.server.process import freeze_loaded_objects
 from app.server.state import State
-from app.settings import IngestionSettings
+from app.settings import IngestionSettings, Settings
 from app.telemetry.logs import logger
 from app.usage.budgets.alert_delivery import AlertDelivery
+from app.usage.ledger.ledger import Ledger
 from app.usage.overview.weekly import WeeklySummary
 from app.usage.reconciliation.engine_counters import EngineCounters
 from generation.host_memory import return_freed_memory
@@ -51,7 +58,9 @@ class Foundation:
 
 
 @contextmanager
-def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+def loaded(
+    foundation: Foundation, *, begin: Callable[[str], None] = lambda _: None, probing: bool = False
+) -> Iterator[None]:
     """Load the models, and close them when the block ends. Requests may be served meanwhile.
 
     Requests see all models or none. Heavy libraries are imported here, so that the rest starts fast.
@@ -59,6 +68,7 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
     Args:
         foundation: The application without models.
         begin: Called with each of `STEPS` before it; an exception it raises ends the loading.
+        probing: Whether to measure how well the generator reads where that is not known.
 
     Raises:
         SetupError: A model is missing, or the index was built with an embedder that is not on this machine any more.
@@ -92,6 +102,7 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
         stack.callback(generator[2].close)
 
         stack.callback(serving.close_index)
+        serving.probe = probe = _probe(settings, ledger, generator)
         assembly = _assembly(foundation, stack, embedder, generator, begin=begin)
         standing = state.corpus.generations.prepare(embedder.info, source=settings.embedder)
         begin("reader")
@@ -122,6 +133,10 @@ def loaded(foundation: Foundation, *, begin: Callable[[str], None] = lambda _: N
         state.telemetry.metrics.register(IndexCollector(serving.vectors))
         _start_periodic(foundation, stack)
         embedder_swap.start(standing)
+        if probe is not None:
+            stack.callback(probe.close)
+            if probing:
+                probe.start()
         logger().info("engine.loaded", cache_limit_mib=models.engine.stats().cache_bytes >> 20)
         freeze_loaded_objects()
         return_freed_memory()  # what loading needed for a moment
@@ -170,6 +185,24 @@ def _assembly(
         reranker=load_reranker(settings),
         judge=load_judge(settings),
         entailment=load_entailment(settings),
+        served_class=state.serving.served_class,
+    )
+
+
+def _probe(settings: Settings, ledger: Ledger, generator: tuple[Tokenizer, str, Engine]) -> ModelProbe | None:
+    """The probe of the generator; None without a language model."""
+    if settings.extractive:
+        return None
+    tokenizer, revision, engine = generator
+    meters = Meters(ledger=ledger, engine=engine, tokenizer_revision=revision)
+    known = settings.known_class
+    return ModelProbe(
+        CaseAsking(tokenizer=CachedTokenizer(tokenizer), meters=meters),
+        model=engine.info.model,
+        known=None if known is None else ModelClass(known),
+        results=results_of(settings),
+        key=probe_key(settings),
+        clock=ledger.seconds,
     )
 
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from app.answering.answerer import Answerer
+from app.answering.generating.model_class import ModelClass
 from app.db.audit import Record
 from app.db.generations import Generation
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
 from app.jobs.worker import Worker
 from app.outbound.model_servers import ModelServers
+from app.probing.probe import ModelProbe
 from app.server.background_loading import BackgroundLoading
 from app.settings import Settings
 from generation.ports import Engine, Tokenizer
@@ -79,7 +81,8 @@ class Serving:
     `models` is None until they are loaded. `embedder_swap` is set before `models`, so a request that sees models sees
     the swap too. `loading` is set where models are loaded while requests are served. `incoming` is the index that is
     about to replace the one in use, `incoming_words` the word index before the first models are installed: deletions
-    must reach them too. `model_servers` tests remote servers for whoever chooses one.
+    must reach them too. `probe` measures how well the generator reads, None before it is loaded and without one;
+    `known_class` is what is known of it without a probe. `model_servers` tests remote servers for whoever chooses one.
 
     Example:
         >>> serving = Serving(version="1.0")
@@ -94,13 +97,16 @@ class Serving:
     loading: BackgroundLoading | None = None
     incoming: LiveVectorIndex | None = None
     incoming_words: LiveWordIndex | None = None
+    known_class: ModelClass = ModelClass.QUOTES
+    probe: ModelProbe | None = None
     model_servers: ModelServers = field(default_factory=ModelServers)
 
     @classmethod
     def of(cls, settings: Settings, *, version: str) -> "Serving":
         """The state of an installation whose models are not loaded yet."""
         servers = ModelServers(hosts=settings.webhook_hosts, configured=settings.remote_url)
-        return cls(version=version, model_servers=servers)
+        known = ModelClass(settings.known_class or ModelClass.QUOTES)
+        return cls(version=version, known_class=known, model_servers=servers)
 
     def install(self, models: Models) -> None:
         """Answer requests that arrive from now on with `models`."""
@@ -120,6 +126,10 @@ class Serving:
         """The models in use. Only for callers that run after the models were installed."""
         assert self.models is not None, "models are installed"
         return self.models
+
+    def served_class(self) -> ModelClass:
+        """The class that the generator answers in now."""
+        return self.known_class if self.probe is None else self.probe.standing.model_class
 
     def waiting_tokens(self) -> int:
         """Prompt tokens that wait for the generator."""

@@ -68,11 +68,10 @@ class Settings(
                     raise ValueError(f"FOOTNOTE_{name} needs a language model, FOOTNOTE_GENERATOR=extractive has none")
         return self
 
-    @property
-    def quotes_first(self) -> bool:
-        """Whether quotes are the answer although a language model is served."""
+    def quotes_first(self, model_class: str) -> bool:
+        """Whether quotes are the answer although a language model is served, which reads as well as its class says."""
         if self.answers == "auto":
-            return self.served_class == "quotes" and not self.extractive
+            return model_class == "quotes" and not self.extractive
         return self.answers == "quotes" and not self.extractive
 
     @property
@@ -81,12 +80,12 @@ class Settings(
         return self.unconfirmed != "keep" and not self.extractive
 
     @property
-    def served_class(self) -> Literal["quotes", "writer", "strong"]:
-        """How well the generator reads."""
+    def known_class(self) -> Literal["quotes", "writer", "strong"] | None:
+        """How well the generator reads: as it is set, or as the default one does; None where a probe has to tell."""
         if self.model_class != "auto":
             return self.model_class
         small = self.generator in {DEFAULT_GENERATOR, EXTRACTIVE} and not self.remote_url
-        return "quotes" if small else "writer"
+        return "quotes" if small else None
 
 
 def load_settings(**overrides: object) -> Settings:

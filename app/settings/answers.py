@@ -35,7 +35,7 @@ class AnswerSettings(BaseModel, frozen=True):
         description="How well the generator reads, which decides how it is asked: quotes (too badly: quotes answer), "
         "writer (one or two sentences from the likeliest passages, about 1.5 to 4 billion parameters) or strong "
         "(lists, tables and answers from several passages, about 7 billion parameters or more); auto is quotes for the "
-        "default generator and writer for any other.",
+        "default generator; any other is asked forty questions once, and quotes answer until it is known.",
     )
     unconfirmed: Literal["auto", "keep", "quote"] = Field(
         default="auto",

@@ -118,7 +118,7 @@ from app.answering.states.strategy import first_fit
 from app.server.assembly import strategies
 from tests.app.answering.groundings import QUESTION, begun, grounding_of
 
-chosen = first_fit(strategies(None, None, None), QUESTION)
+chosen = first_fit(strategies(None, None, None, None), QUESTION)
 assert begun(chosen.begin(grounding_of(QUESTION), None))[1].text == QUESTION.text
 """,
     files=2,

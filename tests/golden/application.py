@@ -108,6 +108,7 @@ class ScriptedModels:
             reranker=reranker,
             judge=None,
             entailment=None,
+            served_class=state.serving.served_class,
             reader=self.reader,
         )
         active = state.corpus.generations.prepare(self.embedder.info, source="hashing").active

@@ -155,6 +155,7 @@ class Meter:
         deadline_s: float | None = None,
         constraint: Constraint | None = None,
         abstention: Abstention | None = None,
+        priority: int = 0,
     ) -> Stream:
         """Hand a prompt to the engine: the stream of its call, which ends at once where the meter is closed already.
 
@@ -166,6 +167,7 @@ class Meter:
             deadline_s: Seconds after which the engine stops it.
             constraint: What may be generated; None allows everything.
             abstention: When the engine refuses instead of the model; None leaves that to the model.
+            priority: Higher goes first, of the calls that wait.
 
         Raises:
             GenerationError: The engine refused it; it is settled with no tokens.
@@ -187,6 +189,7 @@ class Meter:
             sampling,
             salt=question.principal.tenant_id,
             user=question.principal.user_id or question.principal.key_id,
+            priority=priority,
             deadline_s=deadline_s,
             constraint=constraint,
             sources=prompt.sources,

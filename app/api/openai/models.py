@@ -1,19 +1,56 @@
 """OpenAI's protocol: models, which name collections to ask."""
 
 import hashlib
+from dataclasses import asdict
 from typing import Literal
 
 from fastapi import APIRouter
 from pydantic import Field
 
+from app.answering.generating.model_class import ModelClass
 from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, ServingDep, SettingsDep
 from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ResponseBody, problems
 from app.errors import NotFound
+from app.probing.probe import ClassStanding
 from app.server.serving import Models, Serving
 from app.server.state import Corpus
 from app.settings import Settings
 from app.types import Principal
+
+
+class ShareBody(ResponseBody):
+    """A number of cases."""
+
+    count: int = Field(description="Cases of which it is so.", examples=[14])
+    of: int = Field(description="Cases that were asked.", examples=[20])
+
+
+class ReadingBody(ResponseBody):
+    """What a language model did with forty questions about invented documents."""
+
+    reads: ShareBody = Field(description="Questions about one fact that it answered right.")
+    joins: ShareBody = Field(description="Questions that need two sources, answered right.")
+    forms: ShareBody = Field(description="Lists and tables that are whole and have their form.")
+    refuses: ShareBody = Field(description="Questions with an answer that it said the sources do not answer.")
+    declines: ShareBody = Field(description="Questions without an answer that it said so of.")
+
+
+class ProbeBody(ResponseBody):
+    """How well a language model reads, and how that is known."""
+
+    model_class: ModelClass = Field(
+        description="quotes: it reads worse than what selects quotes, which answer. writer: it words one or two "
+        "sentences. strong: it joins sources, and keeps lists and tables."
+    )
+    source: Literal["set", "measured", "measuring", "unknown"] = Field(
+        description="Whether the class is set (or known of the default model), was measured, is being measured, or is "
+        "not known; quotes answer until it is."
+    )
+    done: int = Field(description="Questions that were asked by the measurement under way.", examples=[12])
+    total: int = Field(description="Questions of a measurement.", examples=[40])
+    measured_at: float | None = Field(description="Unix seconds; null where it was not measured.")
+    reading: ReadingBody | None = Field(description="What was measured; null where nothing was.")
 
 
 class ModelBody(ResponseBody):
@@ -30,6 +67,9 @@ class ModelBody(ResponseBody):
         default=None,
         description="What answers questions: quotes of the documents, or text that the language model writes. With "
         "quotes it writes only what they cannot fill, such as a JSON document. Null for the embedder.",
+    )
+    probe: ProbeBody | None = Field(
+        default=None, description="How well the language model reads; null for the embedder and without one."
     )
     embedder: str = Field(description="The embedding model.", examples=["all-MiniLM-L6-v2"])
     context_window: int = Field(
@@ -116,9 +156,22 @@ def _model(name: str, settings: Settings, serving: Serving, models: Models) -> M
         id=name,
         created=int(serving.started_at),
         generator=info.model,
-        answers="quotes" if settings.extractive or settings.quotes_first else "generated",
+        answers="quotes" if settings.extractive or settings.quotes_first(serving.served_class()) else "generated",
+        probe=None if serving.probe is None else _probe(serving.probe.standing),
         embedder=models.embedder.info.model,
         context_window=info.context_window,
+    )
+
+
+def _probe(standing: ClassStanding) -> ProbeBody:
+    result = standing.result
+    return ProbeBody(
+        model_class=standing.model_class,
+        source=standing.source,
+        done=standing.done,
+        total=standing.total,
+        measured_at=None if result is None else result.measured_at,
+        reading=None if result is None else ReadingBody.model_validate(asdict(result.reading)),
     )
 
 

@@ -83,7 +83,7 @@ def make_answerer(
         understanding=Understanding(conversations=conversations, replies=replies or NoReplies(), rewriter=rewriter),
         retriever=Retriever(finder=finder, overviews=overviews or NoOverviews(), min_evidence=limits.min_evidence),
         fitting=fitting or Fitting(contents),
-        strategies=strategies[quotes],
+        strategies=lambda: strategies[quotes],
         quoting=quoting,
         meters=Meters(ledger=ledger, engine=engine, tokenizer_revision="0"),
         closing=Closing(ledger=ledger, conversations=conversations, citations=citations or NoRecord()),

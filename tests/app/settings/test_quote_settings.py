@@ -30,27 +30,34 @@ def test_each_of_the_two_settings_decides_one_thing(
 ) -> None:
     settings = load_settings(generator=generator, answers=answers, unconfirmed=unconfirmed)
 
-    assert settings.quotes_first == first
+    assert settings.quotes_first(settings.known_class or "writer") == first
     assert settings.quotes_unconfirmed == (generator in behind)
 
 
 @pytest.mark.parametrize(
-    ("generator", "remote", "chosen", "served"),
+    ("generator", "remote", "chosen", "known"),
     [
         (DEFAULT_GENERATOR, "", "auto", "quotes"),
         (EXTRACTIVE, "", "auto", "quotes"),
-        (LARGER, "", "auto", "writer"),
-        (DEFAULT_GENERATOR, "http://127.0.0.1:8001/v1", "auto", "writer"),
+        (LARGER, "", "auto", None),
+        (DEFAULT_GENERATOR, "http://127.0.0.1:8001/v1", "auto", None),
         (LARGER, "", "quotes", "quotes"),
         (LARGER, "", "strong", "strong"),
     ],
 )
-def test_a_models_class_is_chosen_or_follows_from_what_is_served(
-    generator: str, remote: str, chosen: str, served: str
+def test_a_models_class_is_chosen_or_known_of_the_default_one_or_measured(
+    generator: str, remote: str, chosen: str, known: str | None
 ) -> None:
     settings = load_settings(
         generator=generator, remote_url=remote, remote_model="m" if remote else "", model_class=chosen
     )
 
-    assert settings.served_class == served
-    assert settings.quotes_first == (served == "quotes" and generator != EXTRACTIVE)
+    assert settings.known_class == known
+
+
+@pytest.mark.parametrize("model_class", ["quotes", "writer", "strong"])
+def test_by_itself_the_class_decides_whether_quotes_come_first(model_class: str) -> None:
+    assert load_settings(generator=LARGER).quotes_first(model_class) == (model_class == "quotes")
+    assert not load_settings(generator=EXTRACTIVE).quotes_first(model_class)
+    assert load_settings(generator=LARGER, answers="quotes").quotes_first(model_class)
+    assert not load_settings(generator=LARGER, answers="generated").quotes_first(model_class)

@@ -7,11 +7,17 @@ import { countText } from "../ui/numbers";
 import { ProblemNote } from "../ui/ProblemNote";
 import { Generations } from "./Generations";
 import { ModelChoice } from "./ModelChoice";
+import { readingText } from "./modelReading";
 import { Reindexings } from "./Reindexings";
 import { Section } from "./Section";
 
 const WORDS = t.admin.models;
 const NO_GENERATOR = "extractive";
+
+/** Whether a measurement of a model is under way. */
+function isMeasured({ probe }: Model): boolean {
+  return probe?.source === "measuring";
+}
 
 /** Which models answer and find, the indexes they made, and reading documents again. */
 export function ModelsSection() {
@@ -19,8 +25,10 @@ export function ModelsSection() {
   const models = useQuery({
     queryKey: ["models"],
     queryFn: ({ signal }) => request<{ data: Model[] }>("v1/models", { signal }),
+    refetchInterval: ({ state }) => (state.data?.data.some(isMeasured) ? 2000 : false),
   });
   const asked = models.data?.data.find(({ generator }) => generator !== null);
+  const reading = asked?.probe == null ? null : readingText(asked.probe);
   const embedder = models.data?.data.find(({ generator }) => generator === null);
   return (
     <>
@@ -43,6 +51,12 @@ export function ModelsSection() {
                 <b>{asked.generator}</b>{" "}
                 <span className="quiet small">{WORDS.window(countText(asked.context_window))}</span>
               </dd>
+            </div>
+          )}
+          {reading !== null && (
+            <div>
+              <dt>{WORDS.reading.title}</dt>
+              <dd>{reading}</dd>
             </div>
           )}
           {embedder !== undefined && (

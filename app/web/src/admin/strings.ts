@@ -317,6 +317,19 @@ export const admin = {
     beside: "What quotes cannot fill is written by",
     embedder: "Passages are found by",
     window: (tokens: string) => `${tokens} tokens at once`,
+    reading: {
+      title: "It reads",
+      measuring: (done: number, total: number) =>
+        `being measured: ${done} of ${total} questions; quotes answer until then`,
+      unknown: "not known yet, so quotes answer",
+      classes: {
+        quotes: "not well enough, so quotes answer:",
+        writer: "well enough for a sentence or two:",
+        strong: "well enough for lists, tables and answers from several passages:",
+      },
+      measured: (right: { count: number; of: number }, refused: { count: number; of: number }) =>
+        `${right.count} of ${right.of} questions right, ${refused.count} of ${refused.of} refused although the text answers them`,
+    },
     dimensions: (count: string) => `${count} dimensions`,
     choice: {
       title: "A larger model",

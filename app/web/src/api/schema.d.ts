@@ -4672,6 +4672,8 @@ export interface components {
        * @description What answers questions: quotes of the documents, or text that the language model writes. With quotes it writes only what they cannot fill, such as a JSON document. Null for the embedder.
        */
       answers?: ("quotes" | "generated") | null;
+      /** @description How well the language model reads; null for the embedder and without one. */
+      probe?: components["schemas"]["ProbeBody"] | null;
       /**
        * Embedder
        * @description The embedding model.
@@ -4690,6 +4692,17 @@ export interface components {
        */
       dimensions?: number | null;
     };
+    /**
+     * ModelClass
+     * @description How well a language model reads.
+     *
+     *     Attributes:
+     *         QUOTES: It reads worse than the span reader. Where it answers at all, it is pointed at the likeliest quotes.
+     *         WRITER: It words one or two sentences from a few passages, about 1 to 4 billion parameters.
+     *         STRONG: It joins sources and keeps the form of lists and tables, from about 7 billion parameters on.
+     * @enum {string}
+     */
+    ModelClass: "quotes" | "writer" | "strong";
     /**
      * ModelList
      * @description A list of models.
@@ -6728,6 +6741,39 @@ export interface components {
       created_at: number;
     };
     /**
+     * ProbeBody
+     * @description How well a language model reads, and how that is known.
+     */
+    ProbeBody: {
+      /** @description quotes: it reads worse than what selects quotes, which answer. writer: it words one or two sentences. strong: it joins sources, and keeps lists and tables. */
+      model_class: components["schemas"]["ModelClass"];
+      /**
+       * Source
+       * @description Whether the class is set (or known of the default model), was measured, is being measured, or is not known; quotes answer until it is.
+       * @enum {string}
+       */
+      source: "set" | "measured" | "measuring" | "unknown";
+      /**
+       * Done
+       * @description Questions that were asked by the measurement under way.
+       * @example 12
+       */
+      done: number;
+      /**
+       * Total
+       * @description Questions of a measurement.
+       * @example 40
+       */
+      total: number;
+      /**
+       * Measured At
+       * @description Unix seconds; null where it was not measured.
+       */
+      measured_at: number | null;
+      /** @description What was measured; null where nothing was. */
+      reading: components["schemas"]["ReadingBody"] | null;
+    };
+    /**
      * Progress
      * @description Progress of the current ingestion stage.
      */
@@ -6904,6 +6950,22 @@ export interface components {
       checks: {
         [key: string]: unknown;
       };
+    };
+    /**
+     * ReadingBody
+     * @description What a language model did with forty questions about invented documents.
+     */
+    ReadingBody: {
+      /** @description Questions about one fact that it answered right. */
+      reads: components["schemas"]["ShareBody"];
+      /** @description Questions that need two sources, answered right. */
+      joins: components["schemas"]["ShareBody"];
+      /** @description Lists and tables that are whole and have their form. */
+      forms: components["schemas"]["ShareBody"];
+      /** @description Questions with an answer that it said the sources do not answer. */
+      refuses: components["schemas"]["ShareBody"];
+      /** @description Questions without an answer that it said so of. */
+      declines: components["schemas"]["ShareBody"];
     };
     /**
      * Reason
@@ -7835,6 +7897,24 @@ export interface components {
        * @description Whether users sign in through an OpenID provider.
        */
       openid: boolean;
+    };
+    /**
+     * ShareBody
+     * @description A number of cases.
+     */
+    ShareBody: {
+      /**
+       * Count
+       * @description Cases of which it is so.
+       * @example 14
+       */
+      count: number;
+      /**
+       * Of
+       * @description Cases that were asked.
+       * @example 20
+       */
+      of: number;
     };
     /**
      * SignedOut

@@ -1,0 +1,1 @@
+"""Measures how well the served language model reads, and keeps what was measured."""
