@@ -21,6 +21,8 @@ _FALLBACK_TEMPLATE = """\
 
 {% endfor %}{{ 'Assistant:\\n' }}"""
 
+_THINKING = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]"))
+
 
 class ChatTokenizer:
     """A `ports.Tokenizer` over a transformers fast tokenizer.
@@ -114,7 +116,8 @@ class ChatTokenizer:
         """See `ports.Tokenizer.chat_frame`.
 
         The template is rendered around marks and cut at them, so everything it adds (a
-        default system prompt, a beginning-of-sequence token) is in the frame, once.
+        default system prompt, a beginning-of-sequence token) is in the frame, once. A model that can be told not to
+        think aloud is told so; where the template begins the thinking, the frame ends it.
 
         Raises:
             ValueError: a role is none of system, user, assistant, or the template has no place for
@@ -138,7 +141,12 @@ class ChatTokenizer:
         try:
             text = str(
                 self._tokenizer.apply_chat_template(
-                    messages, chat_template=self._chat_template, tokenize=False, add_generation_prompt=True
+                    messages,
+                    chat_template=self._chat_template,
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    enable_thinking=False,  # Qwen3, SmolLM3 and GLM know this word,
+                    thinking=False,  # Granite and DeepSeek V3.1 this one
                 )
             )
         except (TemplateError, TypeError, LookupError):  # templates refuse in many ways
@@ -149,10 +157,17 @@ class ChatTokenizer:
             if not found:
                 return None
             pieces.append(piece)
-        return [*pieces, text]
+        return [*pieces, _closed(text)]
 
     def _encode_template(self, text: str) -> list[int]:
         return list(self._template_backend.encode(text, add_special_tokens=False).ids)
+
+
+def _closed(text: str) -> str:
+    """The end of a frame, with the thinking ended that it begins (Ma et al. 2025, arXiv:2504.09858)."""
+    begun = text.rstrip()
+    ending = next((end for start, end in _THINKING if begun.endswith(start)), "")
+    return f"{begun}\n\n{ending}\n\n" if ending else text
 
 
 def _fold_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:

@@ -116,6 +116,30 @@ def test_a_tokenizer_without_a_template_gets_plain_headings() -> None:
     assert text == "System:\nthe hat\n\nUser:\nthe cat\n\nAssistant:\n"
 
 
+THINKS = "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
+"""How Qwen3's template ends, for which thinking is on unless it is told."""
+
+
+@pytest.mark.parametrize(
+    ("ending", "frame_ends"),
+    [
+        (THINKS, "assistant\n<think>\n\n</think>\n\n"),
+        ("{% if thinking is not defined or thinking %}<think>{% endif %}", "assistant\n"),
+        ("<think>\n", "assistant\n<think>\n\n</think>\n\n"),
+        ("<thinking>", "assistant\n<thinking>\n\n</thinking>\n\n"),
+        ("[THINK]", "assistant\n[THINK]\n\n[/THINK]\n\n"),
+        ("<think>\n</think>\n", "assistant\n<think>\n</think>\n"),
+    ],
+)
+def test_a_model_that_thinks_aloud_is_told_not_to(ending: str, frame_ends: str) -> None:
+    template = CHATML.removesuffix("{% endif %}") + ending.replace("\n", "{{ '\\n' }}") + "{% endif %}"
+    tokenizer = ChatTokenizer(tiny_tokenizer(chat_template=template))
+
+    *_, last = tokenizer.chat_frame(["system", "user"])
+
+    assert tokenizer.decode(last).endswith(frame_ends)
+
+
 def test_roles_nobody_knows_are_refused() -> None:
     with pytest.raises(ValueError, match="wizard"):
         TOKENIZER.chat_frame(["user", "wizard"])

@@ -72,7 +72,7 @@ ALL = [
         f"a¦:¦-¦1.¦x|¦{BLANK}",
     ),
     Mended(
-        "app/answering/quoting/tables.py",
+        "app/answering/quoting/columns.py",
         "-+",
         r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*",
         "-¦--¦:¦|¦ ¦x¦\t",

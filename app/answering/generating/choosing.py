@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from app.answering.generating.model_class import Asking
+from app.answering.generating.named_rows import with_named_rows
 from app.answering.languages.question_kind import asks_for_several
 from app.answering.states.reading import Selection
 from app.answering.states.sources import Grounding
@@ -34,13 +35,22 @@ def chosen(
     for number, _, probability in () if selection is None else selection.probabilities:
         likeliest[number] = max(probability, likeliest.get(number, 0.0))
     ordered = sorted(sources, key=lambda source: -likeliest.get(source.number, 0.0))  # of equal ones the best hit
-    placed = [numbered(source, place, count_tokens=count_tokens) for place, source in enumerate(ordered)]
     several = _SEVERAL if asks_for_several(grounding.question.text) else 1
+    placed = [
+        _placed(source, place, tokens=several * asking.tokens, count_tokens=count_tokens)
+        for place, source in enumerate(ordered)
+    ]
     read = _first(placed, sources=several * asking.passages, tokens=several * asking.tokens)
     context = replace(grounding.context, sources=read, tokens=sum(source.tokens for source in read))
     if selection is not None:
         selection = _renumbered(selection, {was.number: now for was, now in zip(ordered, placed, strict=True)})
     return replace(grounding, context=context), selection
+
+
+def _placed(source: Source, place: int, *, tokens: int, count_tokens: Callable[[str], int]) -> Source:
+    """A source at its place, its rows with the names of their columns unless it is of more than `tokens` then."""
+    named = numbered(with_named_rows(source), place, count_tokens=count_tokens)
+    return named if named.tokens <= tokens else numbered(source, place, count_tokens=count_tokens)
 
 
 def _first(placed: list[Source], *, sources: int, tokens: int) -> tuple[Source, ...]:

@@ -112,3 +112,24 @@ def test_a_quote_keeps_its_source_whatever_is_chosen(likely: list[float], most: 
     assert all(quote.source.hit.chunk.text == quote.text for quote in found.quotes)
     assert {quote.source.number for quote in found.quotes} == set(range(1, len(likely) + 1))
     assert [one.number for one in grounding.context.sources] == [*range(1, min(most, len(likely)) + 1)]
+
+
+TABLE = "Profit | 2022 | 2021\nRevenue | 84 | 79\nCosts | 60 | 58"
+NAMED = "Profit: Revenue | 2022: 84 | 2021: 79\nProfit: Costs | 2022: 60 | 2021: 58"
+HEADER = "[1] report.pdf, page 1\n"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "body"), [(1000, NAMED), (len(f"{HEADER}{NAMED}\n"), NAMED), (len(f"{HEADER}{TABLE}\n"), TABLE)]
+)
+def test_rows_have_the_names_of_their_columns_unless_they_are_too_long_then(tokens: int, body: str) -> None:
+    context = Context((source(TABLE),), (), len(TABLE))
+    asked = replace(ASKED, tokens=tokens)
+
+    grounding, _ = chosen(grounding_of(QUESTION, context), selected(context, 0.9), asked, count_tokens=len)
+
+    [read] = grounding.context.sources
+    assert read.body == f"{body}\n"
+    assert read.tokens == len(read.header) + len(read.body) == grounding.context.tokens
+    assert read.hit == context.sources[0].hit
+    assert read.spans == context.sources[0].spans

@@ -16,7 +16,7 @@ from typing import Any
 from tests.bench.service.plain_questions.asking import Asked, Way, ask_all, upload
 from tests.bench.service.plain_questions.figures import Judged, figures, table
 from tests.bench.service.plain_questions.judging import judge, shown_by
-from tests.bench.service.plain_questions.questions import Question, documents_of, load, select
+from tests.bench.service.plain_questions.questions import KINDS, Question, documents_of, load, select
 from tests.server import Server
 
 _KEPT = ("answered", "reason", "answer", "lead", "answers", "quoted_spans")
@@ -98,6 +98,7 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=int, help="so many questions, evenly spaced, of a library as small as they need"
     )
+    parser.add_argument("--kinds", help="only questions of these kinds, e.g. cell,number; of a library as with --limit")
     parser.add_argument("--out", type=Path, help="write the figures and the answers here, as JSON")
     parser.add_argument("--rejudge", type=Path, metavar="OUT", help="ask nothing: judge the answers of an earlier run")
     parser.add_argument("--wrong", action="store_true", help="print the answers that are not right, to judge by eye")
@@ -106,9 +107,10 @@ def main() -> None:
     if chosen.rejudge is not None:
         found = again(chosen.rejudge)
     else:
-        questions = select(load(), half=chosen.half, limit=chosen.limit)
+        kinds = KINDS if chosen.kinds is None else chosen.kinds.split(",")
+        questions = select(load(), half=chosen.half, kinds=kinds, limit=chosen.limit)
         ways = [Way.of(name) for name in chosen.generators.split(",")]
-        found = measure(chosen.folder, ways, questions, limited=chosen.limit is not None)
+        found = measure(chosen.folder, ways, questions, limited=chosen.limit is not None or chosen.kinds is not None)
         found["half"] = chosen.half
     answers: Mapping[str, list[Asked]] = {
         name: [one for one in asked if chosen.reveal or one.question.half == "building"]

@@ -64,9 +64,17 @@ def load(path: Path = DATA) -> tuple[Question, ...]:
         return tuple(_question(json.loads(line)) for line in lines)
 
 
-def select(questions: Iterable[Question], *, half: str, limit: int | None = None) -> tuple[Question, ...]:
-    """The questions of `half` ("building", "aside" or "all"), or `limit` of them, evenly spaced."""
-    chosen = [question for question in questions if half in {"all", question.half}]
+def select(
+    questions: Iterable[Question], *, half: str, kinds: Sequence[str] = KINDS, limit: int | None = None
+) -> tuple[Question, ...]:
+    """The questions of `half` ("building", "aside" or "all") and of these kinds, or `limit` of them, evenly spaced.
+
+    Raises:
+        ValueError: There is no such kind.
+    """
+    if unknown := set(kinds) - set(KINDS):
+        raise ValueError(f"unknown kinds: {', '.join(sorted(unknown))}")
+    chosen = [question for question in questions if half in {"all", question.half} and question.kind in kinds]
     if limit is None or limit >= len(chosen):
         return tuple(chosen)
     return tuple(chosen[number * len(chosen) // limit] for number in range(limit))

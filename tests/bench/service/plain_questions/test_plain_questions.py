@@ -165,3 +165,6 @@ def test_the_set_is_large_mixed_and_in_two_halves() -> None:
         assert sum(not question.answerable for question in mine) >= 12
     assert len(select(questions, half="all")) == len(questions)
     assert len(select(questions, half="building", limit=12)) == 12
+    assert {one.kind for one in select(questions, half="all", kinds=["cell", "list"])} == {"cell", "list"}
+    with pytest.raises(ValueError, match="unknown kinds: cells"):
+        select(questions, half="all", kinds=["cells"])
