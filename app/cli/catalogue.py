@@ -55,7 +55,7 @@ COMMANDS = {
     "tenants": Entry("tenants", "Tenants of the installation."),
     "users": Entry("users", "Users of your tenant."),
     "limits": Entry("limits", "Rate limits and concurrency limits of keys and tenants."),
-    "models": Entry("models", "The default models."),
+    "models": Entry("models", "The default models, and larger ones."),
     "prices": Entry("prices", "Prices of models' tokens."),
 }
 

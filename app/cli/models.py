@@ -1,4 +1,4 @@
-"""`footnote models fetch|list|probe`."""
+"""`footnote models fetch|list|probe|add`."""
 
 import os
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _READABLE_BY_ALL = 0o022
 
 Found = TypeVar("Found")
 
-commands = typer.Typer(help="The default models.", no_args_is_help=True)
+commands = typer.Typer(help="The default models, and larger ones.", no_args_is_help=True)
 
 
 @commands.command()
@@ -132,6 +132,54 @@ def probe() -> None:
     console.print(Text(f"{result.model}: {described(result.reading)}"), soft_wrap=True)
     if (known := settings.known_class) is not None:
         console.print(Text(f"It is used as {known}, which is set, or known of the default model."), soft_wrap=True)
+
+
+@commands.command()
+def add(
+    model: Annotated[
+        str, typer.Argument(help="ORGANISATION/NAME of the Hugging Face hub, with @REVISION if you like.")
+    ],
+    accept_terms: Annotated[
+        bool, typer.Option("--accept-terms", help="Accept the terms of a licence that does not allow every use.")
+    ] = False,
+) -> None:
+    """Download a larger language model into FOOTNOTE_MODELS_DIR, check it, and say what to set.
+
+    Weights are safetensors alone, compared with the digests of the hub. HF_TOKEN is sent where it is set, and
+    HF_ENDPOINT names another hub.
+    """
+    from app.errors import SetupError
+    from app.models.hub import download, look_up
+    from app.models.installed import generators
+
+    console = Console()
+    settings = load_settings()
+    found = look_up(model)
+    size = f"{found.bytes / 1e9:.1f} GB"
+    if found.has_terms and not accept_terms:
+        raise SetupError(
+            f"{found.id} has the licence {found.licence}, whose terms are at its page of the hub. "
+            "Read them, and pass --accept-terms if you accept them."
+        )
+    console.print(Text(f"{found.id}, commit {found.commit[:12]}: licence {found.licence}, {size}."), soft_wrap=True)
+    os.umask(_READABLE_BY_ALL)
+    folder = download(found, models_dir=settings.models_dir)
+    console.print(Text(f"It is in {folder}."), soft_wrap=True)
+    told = generators(settings.model_copy(update={"generator": found.id, "remote_url": ""}))
+    for one in told.installed:
+        if one.setting == found.id:
+            fits = "fits" if one.fits else "does not fit"
+            place = "the GPU" if told.machine.gpu else "this machine"
+            room = f"{place} has {told.machine.available_bytes / 1e9:.1f} GB free"
+            line = f"It takes about {one.needed_bytes / 1e9:.1f} GB of memory and {fits}: {room}."
+            console.print(line, highlight=False, soft_wrap=True)
+    console.print(
+        Text(
+            f"To use it, set FOOTNOTE_GENERATOR={found.id}. A server that starts with it measures how well it reads; "
+            "`footnote models probe` does so beforehand."
+        ),
+        soft_wrap=True,
+    )
 
 
 def _reads(settings: Settings) -> str | None:

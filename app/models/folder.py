@@ -9,7 +9,8 @@ from app.models.catalog import DEFAULT_MODELS, Kind, PackagedModel, find
 from app.models.fetch import is_fetched
 from app.models.manifest import read_manifest
 
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+"""The id of a model on the Hugging Face hub."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +33,9 @@ class ModelStatus:
 def resolve(setting: str, *, models_dir: Path) -> str:
     """Returns the folder or Hugging Face id of a model setting.
 
-    The name of a default model means its fetched folder, then an existing local folder means itself, and
-    anything else must look like a Hugging Face id, which is returned as it is.
+    The name of a default model means its fetched folder, then an existing local folder means itself, then an id means
+    the folder into which `footnote models add` has put it, and anything else must look like a Hugging Face id, which is
+    returned as it is.
 
     Raises:
         SetupError: A default that is not fetched, a path without a folder, or text that is neither.
@@ -45,9 +47,15 @@ def resolve(setting: str, *, models_dir: Path) -> str:
         return str(models_dir / model.name)
     if setting and Path(setting).expanduser().is_dir():
         return str(Path(setting).expanduser())
-    if _HUB_ID.fullmatch(setting):
-        return setting
+    if HUB_ID.fullmatch(setting):
+        added = added_folder(setting, models_dir=models_dir)
+        return setting if read_manifest(added) is None else str(added)
     raise SetupError(missing_message(setting))
+
+
+def added_folder(name: str, *, models_dir: Path) -> Path:
+    """The folder of a model that `footnote models add` downloads."""
+    return models_dir / name.replace("/", "--")
 
 
 def missing_message(setting: str) -> str:

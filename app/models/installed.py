@@ -8,6 +8,7 @@ from typing import Any
 
 from app.models.catalog import DEFAULT_MODELS, Kind
 from app.models.fetch import is_fetched
+from app.models.manifest import read_manifest
 from app.settings import Settings
 from generation.host_memory import HostMemory, read_host_memory
 from generation.processor import multiplies_bfloat16
@@ -120,6 +121,10 @@ def _folders(models_dir: Path, hub: Path) -> Iterator[tuple[str, Path]]:
     for model in DEFAULT_MODELS:
         if model.kind is Kind.GENERATOR and is_fetched(model, models_dir=models_dir, digests=False):
             yield model.name, models_dir / model.name
+    for folder in sorted(models_dir.glob("*--*")):
+        manifest = read_manifest(folder)
+        if manifest is not None and _generates(folder):
+            yield manifest.name, folder
     for repository in sorted(hub.glob("models--*")):
         for snapshot in sorted((repository / "snapshots").glob("*")):
             if _generates(snapshot):

@@ -53,20 +53,44 @@ class Manifest:
 
 
 def write_manifest(folder: Path, model: PackagedModel, *, converted_by: Mapping[str, str]) -> Manifest:
-    """Writes the manifest of `folder` with a digest of every file."""
-    files = {
-        path.relative_to(folder).as_posix(): ProducedFile(bytes=path.stat().st_size, sha256=sha256_of(path))
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-    manifest = Manifest(
+    """Writes the manifest of a folder that was made from a package."""
+    return write_manifest_of(
+        folder,
         name=model.name,
         kind=model.kind.value,
         licence=model.licence,
         package=model.package,
         version=model.version,
         source_sha256=model.weights.sha256,
-        converted_by=dict(converted_by),
+        converted_by=converted_by,
+    )
+
+
+def write_manifest_of(
+    folder: Path,
+    *,
+    name: str,
+    kind: str,
+    licence: str,
+    package: str,
+    version: str,
+    source_sha256: str = "",
+    converted_by: Mapping[str, str] | None = None,
+) -> Manifest:
+    """Writes the manifest of `folder` with a digest of every file; the fields are those of `Manifest`."""
+    files = {
+        path.relative_to(folder).as_posix(): ProducedFile(bytes=path.stat().st_size, sha256=sha256_of(path))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    manifest = Manifest(
+        name=name,
+        kind=kind,
+        licence=licence,
+        package=package,
+        version=version,
+        source_sha256=source_sha256,
+        converted_by=dict(converted_by or {}),
         files=files,
     )
     (folder / FILENAME).write_text(json.dumps({"format": _FORMAT, **asdict(manifest)}, indent=2) + "\n", "utf-8")

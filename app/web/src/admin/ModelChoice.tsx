@@ -65,7 +65,7 @@ function Choice({ generators }: { generators: Generators }) {
           <p>{WORDS.fitting(larger, String(larger_parameters))}</p>
           <ol className="steps">
             <li>
-              {WORDS.fetch} <Command text={`hf download ${larger}`} />
+              {WORDS.fetch} <Command text={`footnote models add ${larger}`} />
             </li>
             <li>
               {WORDS.set} <Command text={`FOOTNOTE_GENERATOR=${larger}`} />

@@ -351,7 +351,7 @@ export const admin = {
         "No larger model fits the memory that is free here. Use a machine with more, or a remote server; test its address below.",
       fitting: (model: string, billions: string) =>
         `The largest known model that fits is ${model} (${billions} billion parameters). It was not measured with Footnote. On the server’s machine:`,
-      fetch: "Download it once, into Hugging Face’s cache:",
+      fetch: "Download it once:",
       set: "Write the setting into the server’s environment or its .env file:",
       restart: "Start the server again:",
       back: "Remove the setting and start again to go back. Your documents are not indexed anew: only answers change.",
