@@ -36,21 +36,14 @@ def chosen(
         likeliest[number] = max(probability, likeliest.get(number, 0.0))
     ordered = sorted(sources, key=lambda source: -likeliest.get(source.number, 0.0))  # of equal ones the best hit
     several = _SEVERAL if asks_for_several(grounding.question.text) else 1
-    placed = [
-        _placed(source, place, tokens=several * asking.tokens, count_tokens=count_tokens)
-        for place, source in enumerate(ordered)
-    ]
+    placed = [numbered(source, place, count_tokens=count_tokens) for place, source in enumerate(ordered)]
     read = _first(placed, sources=several * asking.passages, tokens=several * asking.tokens)
+    read = _named(read, tokens=grounding.budget.sources, count_tokens=count_tokens)
+    placed[: len(read)] = read
     context = replace(grounding.context, sources=read, tokens=sum(source.tokens for source in read))
     if selection is not None:
         selection = _renumbered(selection, {was.number: now for was, now in zip(ordered, placed, strict=True)})
     return replace(grounding, context=context), selection
-
-
-def _placed(source: Source, place: int, *, tokens: int, count_tokens: Callable[[str], int]) -> Source:
-    """A source at its place, its rows with the names of their columns unless it is of more than `tokens` then."""
-    named = numbered(with_named_rows(source), place, count_tokens=count_tokens)
-    return named if named.tokens <= tokens else numbered(source, place, count_tokens=count_tokens)
 
 
 def _first(placed: list[Source], *, sources: int, tokens: int) -> tuple[Source, ...]:
@@ -62,6 +55,18 @@ def _first(placed: list[Source], *, sources: int, tokens: int) -> tuple[Source, 
             break
         read.append(source)
     return tuple(read)
+
+
+def _named(read: tuple[Source, ...], *, tokens: int, count_tokens: Callable[[str], int]) -> tuple[Source, ...]:
+    """The sources with the names of columns in their rows, as far as there is room for all; none is left out for it."""
+    spare = tokens - sum(source.tokens for source in read)
+    named: list[Source] = []
+    for place, source in enumerate(read):
+        longer = numbered(with_named_rows(source), place, count_tokens=count_tokens)
+        more = longer.tokens - source.tokens
+        named.append(longer if more <= spare else source)
+        spare -= max(more, 0) if more <= spare else 0
+    return tuple(named)
 
 
 def _renumbered(selection: Selection, now: Mapping[int, Source]) -> Selection:

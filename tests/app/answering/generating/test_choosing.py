@@ -10,6 +10,7 @@ from app.answering.generating.choosing import chosen
 from app.answering.generating.model_class import ASKING, Asking, ModelClass
 from app.answering.generating.wording import WRITER
 from app.answering.states.reading import Quote, Selection
+from app.answering.states.sources import Grounding
 from retrieval.types import Context, Source, Span
 from tests.app.answering.groundings import QUESTION, grounding_of
 from tests.app.answering.sources import source
@@ -119,17 +120,31 @@ NAMED = "Profit: Revenue | 2022: 84 | 2021: 79\nProfit: Costs | 2022: 60 | 2021:
 HEADER = "[1] report.pdf, page 1\n"
 
 
-@pytest.mark.parametrize(
-    ("tokens", "body"), [(1000, NAMED), (len(f"{HEADER}{NAMED}\n"), NAMED), (len(f"{HEADER}{TABLE}\n"), TABLE)]
-)
-def test_rows_have_the_names_of_their_columns_unless_they_are_too_long_then(tokens: int, body: str) -> None:
-    context = Context((source(TABLE),), (), len(TABLE))
-    asked = replace(ASKED, tokens=tokens)
+def roomy(context: Context, room: int) -> Grounding:
+    """A grounding whose sources may have `room` tokens."""
+    grounding = grounding_of(QUESTION, context)
+    return replace(grounding, budget=replace(grounding.budget, sources=room))
 
-    grounding, _ = chosen(grounding_of(QUESTION, context), selected(context, 0.9), asked, count_tokens=len)
+
+@pytest.mark.parametrize(
+    ("room", "body"), [(1000, NAMED), (len(f"{HEADER}{NAMED}\n"), NAMED), (len(f"{HEADER}{TABLE}\n"), TABLE)]
+)
+def test_rows_have_the_names_of_their_columns_as_far_as_there_is_room(room: int, body: str) -> None:
+    context = Context((source(TABLE),), (), len(TABLE))
+
+    grounding, _ = chosen(roomy(context, room), selected(context, 0.9), ASKED, count_tokens=len)
 
     [read] = grounding.context.sources
     assert read.body == f"{body}\n"
     assert read.tokens == len(read.header) + len(read.body) == grounding.context.tokens
     assert read.hit == context.sources[0].hit
     assert read.spans == context.sources[0].spans
+
+
+def test_no_source_is_left_out_for_the_names_of_another() -> None:
+    context = Context((source(TABLE), source(TEXTS[0], number=2)), (), 0)
+    limit = replace(ASKED, tokens=len(f"{HEADER}{TABLE}\n{HEADER}{TEXTS[0]}\n"))
+
+    grounding, _ = chosen(roomy(context, 1000), selected(context, 0.9, 0.8), limit, count_tokens=len)
+
+    assert [one.body for one in grounding.context.sources] == [f"{NAMED}\n", f"{TEXTS[0]}\n"]
