@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 from app.answering.answers.parts import AnyPart, LeadPart, ProsePart, QuotePart, Reason, of_kind
@@ -108,6 +109,45 @@ class AbstentionReport:
     threshold: float | None = None
 
 
+class WordsState(StrEnum):
+    """What became of the text that a language model writes as an answer.
+
+    Attributes:
+        NONE: It wrote none.
+        WAITING: It has not written any yet, and quotes are shown meanwhile.
+        SHOWN: The answer has it.
+        WITHHELD: The answer has something else in its place.
+    """
+
+    NONE = "none"
+    WAITING = "waiting"
+    SHOWN = "shown"
+    WITHHELD = "withheld"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A language model's words: their state, and why they were withheld."""
+
+    state: WordsState
+    reason: Reason | None = None
+
+    @classmethod
+    def of(cls, usage: TokenUsage, abstention: AbstentionReport, reason: Reason | None) -> "Words":
+        """What became of them by the end of an answer.
+
+        A refusal is withheld where quotes are shown instead as the nearest passages, and sentences where none of them
+        could be verified.
+        """
+        if not usage.answer_tokens:
+            return cls(WordsState.NONE)
+        if abstention.stage == "verifier":
+            return cls(WordsState.WITHHELD, Reason.NOT_VERIFIED)
+        if abstention.stage == "model" and reason is Reason.UNSURE:
+            return cls(WordsState.WITHHELD, Reason.NOT_IN_SOURCES)
+        return cls(WordsState.SHOWN)
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A finished answer. `reason` says why `answered` is false; `error` is a sentence when generation failed.
@@ -146,6 +186,11 @@ class Answer:
     def lead(self) -> Span | None:
         """The words at the beginning that answer, without their marker, where a few words do."""
         return next((part.words for part in of_kind(self.parts, LeadPart)), None)
+
+    @property
+    def words(self) -> Words:
+        """What became of a language model's words."""
+        return Words.of(self.usage, self.abstention, self.reason)
 
     @property
     def uncited(self) -> tuple[Span, ...]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport
+from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport, Words
 from app.answering.answers.parts import (
     AnyPart,
     ClarifyPart,
@@ -46,6 +46,11 @@ class AnswerRecord:
     timings_ms: Mapping[str, float | None]
     parts: tuple[Annotated[AnyPart, Field(discriminator="kind")], ...]
     answers: float | None = None  # answers stored before this was estimated have none
+
+    @property
+    def words(self) -> Words:
+        """What became of a language model's words."""
+        return Words.of(self.usage, self.abstention, self.reason)
 
     @classmethod
     def of(cls, answer: Answer) -> "AnswerRecord":

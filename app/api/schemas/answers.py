@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport
+from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport, Words, WordsState
 from app.answering.answers.parts import Reason
 from app.answering.citing.citation import Citation
 from app.answering.formats.answer_formats import Format
@@ -25,6 +25,7 @@ PARTS = (
     "The parts of the text in order, each of which says what it is; between them are only white space and the signs of "
     "Markdown quotations."
 )
+WORDS = "What became of a language model's words."
 LEAD = "The words at the beginning of the answer that answer the question, without their marker; null without any."
 
 
@@ -231,6 +232,27 @@ class AbstentionBody(ResponseBody):
         return cls(stage=report.stage, score=report.score, threshold=report.threshold)
 
 
+class WordsBody(ResponseBody):
+    """What became of the text that a language model writes as an answer."""
+
+    state: WordsState = Field(
+        description="`none`: no language model wrote, as where quotes answer; `waiting`: it has not written yet, and "
+        "quotes are shown meanwhile (in the event `quotes`); `shown`: the answer has its words; `withheld`: the answer "
+        "has something else in their place. Withheld words are on the bill too.",
+        examples=["none"],
+    )
+    reason: str | None = Field(
+        description="Why they were withheld: `not_in_sources`, it refused, and quotes are shown as the nearest "
+        "passages; `not_verified`, no sentence of it could be verified. Else null.",
+        examples=[None],
+    )
+
+    @classmethod
+    def of(cls, words: Words) -> "WordsBody":
+        """The body for a model's words."""
+        return cls(state=words.state, reason=words.reason)
+
+
 class AnswerBody(ResponseBody):
     """An answer with its footnotes, sources and token usage."""
 
@@ -260,6 +282,7 @@ class AnswerBody(ResponseBody):
     quoted_spans: list[QuotedSpanBody] = Field(description=QUOTED_SPANS)
     parts: list[PartBody] = Field(description=PARTS)
     answers: float | None = Field(description=ANSWERS, examples=[0.97])
+    words: WordsBody = Field(description=WORDS)
     lead: SpanBody | None = Field(description=LEAD, examples=[None])
     abstention: AbstentionBody = Field(description="The stage at which the answer was refused.")
     sources: SourcesBody = Field(description="The chunks at each step from retrieval to citation.")
@@ -286,6 +309,7 @@ class AnswerBody(ResponseBody):
             quoted_spans=[QuotedSpanBody.of_part(part) for part in answer.quotes],
             parts=[part_body(part) for part in answer.parts],
             answers=answer.answers,
+            words=WordsBody.of(answer.words),
             lead=None if answer.lead is None else SpanBody.of(answer.lead),
             abstention=AbstentionBody.of(answer.abstention),
             sources=SourcesBody.of(answer.sources),

@@ -12,9 +12,11 @@ from app.api.schemas.answers import (
     LEAD,
     PARTS,
     QUOTED_SPANS,
+    WORDS,
     AbstentionBody,
     BudgetBody,
     SourcesBody,
+    WordsBody,
 )
 from app.api.schemas.feedback import OwnFeedbackBody
 from app.api.schemas.parts import PartBody, QuotedSpanBody, SpanBody, part_body
@@ -144,6 +146,7 @@ class MakingBody(ResponseBody):
     quoted_spans: list[QuotedSpanBody] = Field(description=QUOTED_SPANS)
     parts: list[PartBody] = Field(description=PARTS)
     answers: float | None = Field(description=ANSWERS, examples=[0.97])
+    words: WordsBody = Field(description=WORDS)
     lead: SpanBody | None = Field(description=LEAD, examples=[None])
     abstention: AbstentionBody = Field(description="The stage at which the answer was refused.")
     sources: SourcesBody = Field(description="The chunks at each step from retrieval to citation.")
@@ -164,6 +167,7 @@ class MakingBody(ResponseBody):
             quoted_spans=[QuotedSpanBody.of_part(part) for part in of_kind(making.parts, QuotePart)],
             parts=[part_body(part) for part in making.parts],
             answers=making.answers,
+            words=WordsBody.of(making.words),
             lead=next((SpanBody.of(part.words) for part in of_kind(making.parts, LeadPart)), None),
             abstention=AbstentionBody.of(making.abstention),
             sources=SourcesBody.of(making.sources),

@@ -4,8 +4,8 @@ from typing import Self
 
 from pydantic import Field
 
-from app.answering.answers.answer import QuotesFound
-from app.api.schemas.answers import ANSWERS, PARTS, CitationBody
+from app.answering.answers.answer import QuotesFound, Words, WordsState
+from app.api.schemas.answers import ANSWERS, PARTS, WORDS, CitationBody, WordsBody
 from app.api.schemas.parts import PartBody, part_body
 from app.api.schemas.shape import ResponseBody
 
@@ -18,6 +18,7 @@ class QuotesEventBody(ResponseBody):
     citations: list[CitationBody] = Field(description="Footnotes of the quotes, in the order of their markers.")
     parts: list[PartBody] = Field(description=PARTS)
     answers: float | None = Field(description=ANSWERS, examples=[0.97])
+    words: WordsBody = Field(description=WORDS)
 
     @classmethod
     def of(cls, event: QuotesFound) -> Self:
@@ -28,4 +29,5 @@ class QuotesEventBody(ResponseBody):
             citations=[CitationBody.of(citation) for citation in event.citations],
             parts=[part_body(part) for part in event.parts],
             answers=event.answers,
+            words=WordsBody.of(Words(WordsState.WAITING)),
         )

@@ -50,6 +50,10 @@ def test_quotes_come_before_the_first_word_and_are_no_part_of_the_answer(serve: 
     assert text.startswith(WORDED)
     assert done["answered"]
     assert done["parts"][0]["kind"] == "prose"
+    assert [one["words"] for one in (quotes, done)] == [
+        {"state": "waiting", "reason": None},
+        {"state": "shown", "reason": None},
+    ]
 
 
 def test_a_whole_answer_is_what_the_stream_ends_as(serve: Serve) -> None:
@@ -79,6 +83,7 @@ def test_where_the_model_refuses_the_quotes_are_the_nearest_passages(serve: Serv
     assert not any(one["verified"] for one in body["citations"])
     assert done["parts"] == body["parts"]
     assert body["usage"]["completion_tokens"] > 0  # what was withheld is on the bill
+    assert body["words"] == done["words"] == {"state": "withheld", "reason": "not_in_sources"}
 
 
 def test_a_model_that_is_pointed_at_quotes_has_no_event_of_its_own_for_them(serve: Serve) -> None:

@@ -224,6 +224,8 @@ export interface components {
        * @example 0.97
        */
       answers: number | null;
+      /** @description What became of a language model's words. */
+      words: components["schemas"]["WordsBody"];
       /**
        * @description The words at the beginning of the answer that answer the question, without their marker; null without any.
        * @example null
@@ -4476,6 +4478,8 @@ export interface components {
        * @example 0.97
        */
       answers: number | null;
+      /** @description What became of a language model's words. */
+      words: components["schemas"]["WordsBody"];
       /**
        * @description The words at the beginning of the answer that answer the question, without their marker; null without any.
        * @example null
@@ -9478,6 +9482,35 @@ export interface components {
       reserved: number | string;
     };
     /**
+     * WordsBody
+     * @description What became of the text that a language model writes as an answer.
+     */
+    WordsBody: {
+      /**
+       * @description `none`: no language model wrote, as where quotes answer; `waiting`: it has not written yet, and quotes are shown meanwhile (in the event `quotes`); `shown`: the answer has its words; `withheld`: the answer has something else in their place. Withheld words are on the bill too.
+       * @example none
+       */
+      state: components["schemas"]["WordsState"];
+      /**
+       * Reason
+       * @description Why they were withheld: `not_in_sources`, it refused, and quotes are shown as the nearest passages; `not_verified`, no sentence of it could be verified. Else null.
+       * @example null
+       */
+      reason: string | null;
+    };
+    /**
+     * WordsState
+     * @description What became of the text that a language model writes as an answer.
+     *
+     *     Attributes:
+     *         NONE: It wrote none.
+     *         WAITING: It has not written any yet, and quotes are shown meanwhile.
+     *         SHOWN: The answer has it.
+     *         WITHHELD: The answer has something else in its place.
+     * @enum {string}
+     */
+    WordsState: "none" | "waiting" | "shown" | "withheld";
+    /**
      * BudgetBody
      * @description The use of the model's context window.
      */
@@ -9792,6 +9825,8 @@ export interface components {
        * @example 0.97
        */
       answers: number | null;
+      /** @description What became of a language model's words. */
+      words: components["schemas"]["WordsBody"];
     };
     /**
      * DoneBody
@@ -9868,6 +9903,8 @@ export interface components {
        * @example 0.97
        */
       answers: number | null;
+      /** @description What became of a language model's words. */
+      words: components["schemas"]["WordsBody"];
       /**
        * @description The words at the beginning of the answer that answer the question, without their marker; null without any.
        * @example null

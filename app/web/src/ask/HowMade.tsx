@@ -21,6 +21,7 @@ export function HowMade({ turn, usage }: { turn: Turn; usage: Usage }) {
         <div className="ask-how-parts">
           <Found turn={turn} />
           <Tokens usage={usage} />
+          <Withheld turn={turn} />
           <Time turn={turn} />
           <Cost usage={usage} />
           <ByDocument usage={usage} turn={turn} />
@@ -124,6 +125,13 @@ function Called({ usage }: { usage: Usage }) {
       </tbody>
     </table>
   );
+}
+
+/** Why a language model's words are not in the answer, though they are on the bill. */
+function Withheld({ turn: { ending } }: { turn: Turn }) {
+  if (ending?.words?.state !== "withheld") return null;
+  const { withheld } = t.ask.how;
+  return <p className="small">{ending.words.reason === "not_verified" ? withheld.unverified : withheld.refused}</p>;
 }
 
 function Time({ turn: { ending } }: { turn: Turn }) {

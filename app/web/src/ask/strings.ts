@@ -225,6 +225,11 @@ export const ask = {
       answer: "Written answer",
       verification: "Checking the footnotes",
     },
+    withheld: {
+      refused:
+        "The language model said that the passages do not answer. Its words are not shown; they are on the bill.",
+      unverified: "No sentence of the language model could be verified. Its words are not shown; they are on the bill.",
+    },
     noModel: "No model was called, so it cost nothing.",
     total: "Total",
     cached: (cached: number, prompt: number) =>
