@@ -8,7 +8,7 @@ from pydantic import Field, SecretStr, StringConstraints
 from app.api.dependencies import CorpusDep, PrincipalDep, ServingDep, SettingsDep
 from app.api.schemas.shape import RequestBody, ResponseBody, problems
 from app.errors import InvalidRequest
-from app.models.installed import LARGER, generators
+from app.models.installed import generators
 from app.outbound.model_servers import ServerTest
 from app.settings import DEFAULT_GENERATOR, Settings
 
@@ -106,8 +106,8 @@ def list_generators(settings: SettingsDep) -> GeneratorsBody:
             )
             for one in found.installed
         ],
-        larger=found.larger,
-        larger_parameters=None if found.larger is None else LARGER[found.larger],
+        larger=None if found.larger is None else found.larger.id,
+        larger_parameters=None if found.larger is None else found.larger.billions,
     )
 
 

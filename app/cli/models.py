@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 import typer
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from app.settings import Settings, load_settings
@@ -48,8 +48,15 @@ def fetch(
 
 
 @commands.command("list")
-def list_models() -> None:
+def list_models(
+    fit: Annotated[
+        bool, typer.Option("--fit", help="List larger models instead, and whether this machine has memory for them.")
+    ] = False,
+) -> None:
     """List the default models, adapters, readers and judges with SHA-256 check, use, and memory per sequence."""
+    if fit:
+        _list_larger(load_settings())
+        return
     from app.errors import SetupError
     from app.models.adapter import adapter_status, configured_adapter
     from app.models.candidate_judge import configured_judge, judge_status
@@ -178,6 +185,24 @@ def add(
             f"To use it, set FOOTNOTE_GENERATOR={found.id}. A server that starts with it measures how well it reads; "
             "`footnote models probe` does so beforehand."
         ),
+        soft_wrap=True,
+    )
+
+
+def _list_larger(settings: Settings) -> None:
+    from app.models.installed import generators
+
+    found = generators(settings)
+    table = Table(Column("model", overflow="fold"), "parameters", "licence", "memory", "fits", box=None, pad_edge=False)
+    for model, needed, fits in found.offered:
+        answer = "yes" if fits else "no"
+        table.add_row(model.id, f"{model.billions} billion", model.licence, f"about {needed / 1e9:.0f} GB", answer)
+    console = Console()
+    console.print(table)
+    where = "The GPU" if found.machine.gpu else "This machine"
+    console.print(f"{where} has {found.machine.available_bytes / 1e9:.1f} GB of memory free.", highlight=False)
+    console.print(
+        "`footnote models add MODEL` downloads one. None was measured with Footnote, which measures yours.",
         soft_wrap=True,
     )
 

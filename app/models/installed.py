@@ -17,13 +17,27 @@ _STORED_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _BESIDE = 1.2  # what runs beside the weights: activations, buffers
 _CACHE = 1 << 30  # keys and values
 
-LARGER: Mapping[str, float] = {
-    "Qwen/Qwen3-0.6B": 0.6,
-    "Qwen/Qwen3-1.7B": 1.7,
-    "Qwen/Qwen3-4B": 4.0,
-    "Qwen/Qwen3-8B": 8.2,
-}
-"""Larger open models by their Hugging Face id, with billions of parameters; not measured with Footnote."""
+
+@dataclass(frozen=True, slots=True)
+class OfferedModel:
+    """An open model of the Hugging Face hub: its id, its parameters in billions, and its licence (SPDX)."""
+
+    id: str
+    billions: float
+    licence: str
+
+
+OFFERED = (
+    OfferedModel("Qwen/Qwen3-1.7B", 1.7, "Apache-2.0"),
+    OfferedModel("microsoft/Phi-4-mini-instruct", 3.8, "MIT"),
+    OfferedModel("Qwen/Qwen3-4B-Instruct-2507", 4.0, "Apache-2.0"),
+    OfferedModel("Qwen/Qwen3-8B", 8.2, "Apache-2.0"),
+    OfferedModel("mistralai/Mistral-Small-24B-Instruct-2501", 23.6, "Apache-2.0"),
+    OfferedModel("Qwen/Qwen3-32B", 32.8, "Apache-2.0"),
+)
+"""Larger models, the smallest first: instruct models of architectures that the engine is compared with transformers on.
+
+None was measured with Footnote; a smaller one reads worse than what selects quotes (docs/adr/0089)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +67,16 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generators:
-    """The generators on this machine, and the largest of `LARGER` that fits; None where none does."""
+    """The generators on this machine, and those of `OFFERED` with the bytes that each needs and whether it fits."""
 
     machine: Machine
     installed: tuple[InstalledGenerator, ...]
-    larger: str | None
+    offered: tuple[tuple[OfferedModel, int, bool], ...]
+
+    @property
+    def larger(self) -> OfferedModel | None:
+        """The largest that is offered and fits; None where none does."""
+        return next((model for model, _, fits in reversed(self.offered) if fits), None)
 
 
 def generators(
@@ -95,12 +114,9 @@ def generators(
         if size
     )
     stored_bytes = 2  # bfloat16, as they are published
-    fitting = [
-        name
-        for name, billions in LARGER.items()
-        if _needed(int(billions * 1e9) * stored_bytes, stored_bytes, machine) <= room
-    ]
-    return Generators(machine=machine, installed=installed, larger=fitting[-1] if fitting else None)
+    needs = [_needed(int(model.billions * 1e9) * stored_bytes, stored_bytes, machine) for model in OFFERED]
+    offered = tuple((model, needed, needed <= room) for model, needed in zip(OFFERED, needs, strict=True))
+    return Generators(machine=machine, installed=installed, offered=offered)
 
 
 def _machine(settings: Settings, host: HostMemory, gpu: Callable[[], tuple[int, int] | None]) -> Machine:

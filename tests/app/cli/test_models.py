@@ -102,3 +102,12 @@ def test_a_reader_is_listed_with_its_base_and_whether_it_is_loaded(environment: 
     assert re.search(r"all-MiniLM-L6-v2\+span +reader +MIT +2 MB +sound, not loaded", foreign)
     assert "Reader: The reader" in foreign
     assert "was trained on all-MiniLM-L6-v2, and the embedder is embedder" in foreign
+
+
+def test_larger_models_are_listed_with_their_memory_and_whether_they_fit(environment: dict[str, str]) -> None:
+    wide = {**environment, "FOOTNOTE_DTYPE": "bfloat16", "COLUMNS": "200"}
+    result = CliRunner().invoke(commands, ["list", "--fit"], env=wide, catch_exceptions=False)
+
+    assert re.search(r"Qwen/Qwen3-32B +32.8 billion +Apache-2.0 +about 80 GB +(yes|no)", result.output)
+    assert "of memory free" in result.output
+    assert "footnote models add MODEL" in result.output
