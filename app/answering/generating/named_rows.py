@@ -1,7 +1,7 @@
-"""Shows a language model the rows of tables with the names of their columns.
+"""Shows a language model the rows of a table that began before a passage with the names of their columns.
 
-A row by itself ("Total | 1 | 2 | 3") does not say which number is which, and small models count columns badly. The
-footnote still cites the row as it is in the document.
+A row by itself ("Total | 1 | 2 | 3") does not say which number is which. A table whose first row is in the passage says
+so itself. The footnote still cites the row as it is in the document.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from retrieval.types import Chunk, Source, Span
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a chunk: its place in the chunk's text, and how it is shown, "" where it is left out.
+    """A line of a chunk: its place in the chunk's text, and how it is shown.
 
     `unnamed` says that it is a row of a table which began before the chunk, and whose columns have no certain names.
     """
@@ -32,10 +32,10 @@ class _Line:
 
 
 def with_named_rows(source: Source) -> Source:
-    """A source whose body has, in each row of a table, the names of the columns where they are certain.
+    """A source whose body has the names of the columns in each row of a table that began before it.
 
-    Where they are not, a body that begins inside a table begins with the table's header. A summary stays as it is. The
-    tokens are those of `source`, so they must be counted again.
+    Where they are not certain, a body that begins inside the table begins with the table's header. A summary stays as
+    it is. The tokens are those of `source`, so they must be counted again.
     """
     chunk = source.hit.chunk
     if source.body != ELLIPSIS.join(map(chunk.text_at, source.spans)) + END:
@@ -51,25 +51,25 @@ def _lines(chunk: Chunk) -> list[_Line]:
     start = 0
     for is_table, group in groupby(chunk.text.split("\n"), key=is_line_of_table):
         texts = tuple(group)
-        began_before = start == 0 and bool(chunk.table_header)
-        named = _named(TableRows((), texts, (), cut=start == 0), chunk.table_header) if is_table else texts
+        began_before = is_table and start == 0 and bool(chunk.table_header)
+        named = _named(TableRows((), texts, (), cut=True), chunk.table_header) if began_before else texts
         for text, shown in zip(texts, named or texts, strict=True):
-            lines.append(_Line(text, start, shown, unnamed=named is None and began_before))
+            lines.append(_Line(text, start, shown, unnamed=named is None))
             start += len(text) + 1
     return lines
 
 
 def _named(rows: TableRows, table_header: str) -> Sequence[str] | None:
-    """The lines of a table, each row with the names, and what only has names left out; None where none are certain."""
+    """The lines of a table, each row with the names; None where none are certain."""
     columns = columns_of(rows, table_header)
     if columns is None:
         return None
-    if columns.repeated:
+    if columns.repeated or columns.own:
         return rows.lines
     shown: list[str] = []
-    for place, line in enumerate(rows.lines):
-        if RULE.fullmatch(line) or (columns.own and place == 0):
-            shown.append("")
+    for line in rows.lines:
+        if RULE.fullmatch(line):
+            shown.append(line)
         elif (row := placed(line, columns.names)) is not None:
             pairs = zip(columns.names, row, strict=True)
             shown.append(" | ".join(f"{name}: {cell.text}" if name else cell.text for name, cell in pairs if cell.text))
@@ -86,8 +86,6 @@ def _text_at(lines: Sequence[_Line], chunk: Chunk, span: Span) -> str:
         if line.end < start or line.start > end:
             continue
         kept = line.text[max(start - line.start, 0) : end - line.start]
-        if kept != line.text and kept != line.text.strip(" |"):
-            texts.append(kept)
-        elif line.shown or not line.text:
-            texts.append(line.shown)
+        whole = kept in {line.text, line.text.strip(" |")}
+        texts.append(line.shown if whole else kept)
     return "\n".join(texts)

@@ -25,49 +25,49 @@ def source_of(text: str, *, table_header: str = "", parts: tuple[str, ...] = ())
     return replace(source, spans=spans, body=" … ".join(parts) + "\n", compressed=True)
 
 
+ROWS = "Revenue | 84 | 79\nCosts | 60 | 58"
+
+
 @pytest.mark.parametrize(
     ("text", "table_header", "body"),
     [
         ("Revenue | 84 | 79", HEADER, "Profit: Revenue | 2022: 84 | 2021: 79\n"),
         (
-            "Revenue | 84 | 79\nCosts | 60 | 58\n\nAll in millions.",
+            f"{ROWS}\n\nAll in millions.",
             HEADER,
             "Profit: Revenue | 2022: 84 | 2021: 79\nProfit: Costs | 2022: 60 | 2021: 58\n\nAll in millions.\n",
         ),
-        (PRINTED, "", "Profit: Revenue | 2022: 84 | 2021: 79\nProfit: Costs | 2022: 60 | 2021: 58\n"),
-        (
-            f"Before it.\n\n{PRINTED}",
-            HEADER,
-            "Before it.\n\nProfit: Revenue | 2022: 84 | 2021: 79\nProfit: Costs | 2022: 60 | 2021: 58\n",
-        ),
-        ("| Part | Price |\n|---|---:|\n| Bolt | 3 EUR |", "", "Part: Bolt | Price: 3 EUR\n"),
-        ("| | Price |\n|---|---:|\n| Bolt | 3 EUR |\n| Nut | |", "", "Bolt | Price: 3 EUR\nNut\n"),
+        ("| Bolt | 3 EUR |", "| Part | Price |", "Part: Bolt | Price: 3 EUR\n"),
+        ("| Bolt | 3 EUR |\n| Nut | |", "| | Price |", "Bolt | Price: 3 EUR\nNut\n"),
     ],
 )
-def test_rows_have_the_names_of_their_columns(text: str, table_header: str, body: str) -> None:
+def test_rows_of_a_table_that_began_before_have_the_names_of_their_columns(
+    text: str, table_header: str, body: str
+) -> None:
     assert with_named_rows(source_of(text, table_header=table_header)).body == body
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "table_header"),
     [
-        "Part | Price\nPart: Bolt | Price: 3 EUR\nPart: Nut | Price: 4 EUR",
-        "Part: Bolt | Price: 3 EUR\nPart: Nut | Price: 4 EUR",
+        (PRINTED, ""),
+        (f"Before it.\n\n{PRINTED}", HEADER),
+        ("| Part | Price |\n|---|---:|\n| Bolt | 3 EUR |", ""),
+        ("Part: Bolt | Price: 3 EUR\nPart: Nut | Price: 4 EUR", "Part | Price"),
     ],
 )
-def test_rows_that_have_them_get_them_once(text: str) -> None:
-    rows = [line for line in text.split("\n") if ":" in line]
-    assert with_named_rows(source_of(text)).body == "\n".join(rows) + "\n"
+def test_a_table_that_says_them_itself_stays_as_it_is(text: str, table_header: str) -> None:
+    assert with_named_rows(source_of(text, table_header=table_header)).body == f"{text}\n"
 
 
 def test_parts_of_a_table_are_named_by_the_whole_of_it() -> None:
-    source = source_of(f"Before it.\n\n{PRINTED}", parts=("Before it.", "Costs | 60 | 58"))
+    source = source_of(f"{ROWS}\n\nAll of it.", table_header=HEADER, parts=("Costs | 60 | 58", "All of it."))
 
-    assert with_named_rows(source).body == "Before it. … Profit: Costs | 2022: 60 | 2021: 58\n"
+    assert with_named_rows(source).body == "Profit: Costs | 2022: 60 | 2021: 58 … All of it.\n"
 
 
 def test_what_cuts_a_row_stays_as_it_is() -> None:
-    source = source_of(PRINTED, parts=("84 | 79\nCosts | 60 | 58",))
+    source = source_of(ROWS, table_header=HEADER, parts=("84 | 79\nCosts | 60 | 58",))
 
     assert with_named_rows(source).body == "84 | 79\nProfit: Costs | 2022: 60 | 2021: 58\n"
 
@@ -81,13 +81,13 @@ def test_without_certain_names_a_body_within_a_table_begins_with_the_tables_head
     assert with_named_rows(later).body == "All of them.\n"
 
 
-def test_a_row_that_is_none_of_the_columns_leaves_the_table_as_it_is() -> None:
-    text = f"{PRINTED}\nSee | note"
-    assert with_named_rows(source_of(text)).body == f"{text}\n"
+def test_where_a_row_is_none_of_the_columns_the_names_are_not_certain() -> None:
+    text = f"{ROWS}\nSee | note"
+    assert with_named_rows(source_of(text, table_header=HEADER)).body == f"{HEADER}\n{text}\n"
 
 
 def test_a_summary_stays_as_it_is() -> None:
-    source = replace(source_of(PRINTED), body="Revenue rose.\n")
+    source = replace(source_of(ROWS, table_header=HEADER), body="Revenue rose.\n")
     assert with_named_rows(source) is source
 
 
