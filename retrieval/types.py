@@ -46,6 +46,27 @@ class Chunk:
     table_header: str = ""
     title: str = ""
 
+    @classmethod
+    def of_text(cls, text: str, *, key: int = 0, filename: str = "", heading_path: tuple[str, ...] = ()) -> "Chunk":
+        """A chunk of a text that is in no store: the whole of a document of its own, whose tokens are not counted."""
+        return cls(
+            key=key,
+            id=str(key),
+            document_id=str(key),
+            version=1,
+            collection_id="",
+            filename=filename,
+            external_id=None,
+            ordinal=0,
+            text=text,
+            start_char=0,
+            end_char=len(text),
+            page_start=None,
+            page_end=None,
+            heading_path=heading_path,
+            token_count=0,
+        )
+
     def text_at(self, span: "Span") -> str:
         """The text of a span of the document; the part of it outside this chunk is left out."""
         start, end = span.start_char - self.start_char, span.end_char - self.start_char

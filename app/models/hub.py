@@ -5,7 +5,6 @@ everything in it has been checked, and a download that ended early goes on with 
 """
 
 import hashlib
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from filelock import FileLock
 
 from app.errors import SetupError
 from app.models.folder import HUB_ID, added_folder
+from app.models.installed import generates
 from app.models.manifest import is_whole, read_manifest, sha256_of, write_manifest_of
 
 OPEN_LICENCES = frozenset({"apache-2.0", "mit", "bsd-3-clause", "bsd-2-clause", "cc-by-4.0", "isc", "mpl-2.0"})
@@ -89,9 +89,7 @@ def look_up(named: str, *, endpoint: str | None = None) -> HubModel:
         if _is_taken(one.rfilename)
     )
     if not any(file.name.endswith(".safetensors") for file in files):
-        raise SetupError(
-            f"{name} has no weights as safetensors. A GGUF file goes to llama.cpp's server, see FOOTNOTE_REMOTE_URL."
-        )
+        raise SetupError(f"{name} has no weights as safetensors. docs/MODELS.md says what becomes of a GGUF file.")
     if not any(file.name == "tokenizer.json" for file in files):
         raise SetupError(f"{name} has no tokenizer.json, which Footnote needs.")
     licence = getattr(found.card_data, "license", None)
@@ -120,7 +118,8 @@ def download(model: HubModel, *, models_dir: Path, endpoint: str | None = None) 
                     f"{model.id} takes {_gigabytes(model.bytes)}, and the disk has {_gigabytes(room)} left."
                 )
             _get(model, work, names=("config.json",), endpoint=endpoint)
-            _require_generator(model, work)
+            if not generates(work):
+                raise SetupError(f"{model.id} is no language model that generates text.")
             _get(model, work, names=tuple(file.name for file in model.files), endpoint=endpoint)
             _check(model, work)
             shutil.rmtree(work / ".cache", ignore_errors=True)  # what the hub's client remembers
@@ -163,15 +162,6 @@ def _get(model: HubModel, work: Path, *, names: tuple[str, ...], endpoint: str |
             endpoint=endpoint,
             max_workers=2,
         )
-
-
-def _require_generator(model: HubModel, work: Path) -> None:
-    try:
-        named = json.loads((work / "config.json").read_text("utf-8")).get("architectures")
-    except (OSError, ValueError, AttributeError):
-        named = None
-    if not isinstance(named, list) or not any(str(one).endswith("ForCausalLM") for one in named):
-        raise SetupError(f"{model.id} is no language model that generates text.")
 
 
 def _check(model: HubModel, work: Path) -> None:

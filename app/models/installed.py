@@ -139,11 +139,11 @@ def _folders(models_dir: Path, hub: Path) -> Iterator[tuple[str, Path]]:
             yield model.name, models_dir / model.name
     for folder in sorted(models_dir.glob("*--*")):
         manifest = read_manifest(folder)
-        if manifest is not None and _generates(folder):
+        if manifest is not None and generates(folder):
             yield manifest.name, folder
     for repository in sorted(hub.glob("models--*")):
         for snapshot in sorted((repository / "snapshots").glob("*")):
-            if _generates(snapshot):
+            if generates(snapshot):
                 yield repository.name.removeprefix("models--").replace("--", "/"), snapshot
 
 
@@ -162,7 +162,8 @@ def _configuration(folder: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _generates(folder: Path) -> bool:
+def generates(folder: Path) -> bool:
+    """Whether the configuration in a folder is that of a language model that generates text."""
     named = _configuration(folder).get("architectures")
     return isinstance(named, list) and any(str(one).endswith("ForCausalLM") for one in named)
 

@@ -113,23 +113,7 @@ def _place(text: str, spelling: str) -> int:
 
 
 def _source(place: int, name: str, text: str, count_tokens: Callable[[str], int]) -> Source:
-    chunk = Chunk(
-        key=place,
-        id=f"probe-{place}",
-        document_id=f"probe-{place}",
-        version=1,
-        collection_id="",
-        filename=name,
-        external_id=None,
-        ordinal=0,
-        text=text,
-        start_char=0,
-        end_char=len(text),
-        page_start=None,
-        page_end=None,
-        heading_path=(),
-        token_count=count_tokens(text),
-    )
+    chunk = Chunk.of_text(text, key=place, filename=name)
     header = header_of(number_at(place), chunk)
     return Source(
         number=number_at(place),
@@ -137,6 +121,6 @@ def _source(place: int, name: str, text: str, count_tokens: Callable[[str], int]
         spans=(Span(0, len(text)),),
         header=header,
         body=text,
-        tokens=count_tokens(header) + chunk.token_count,
+        tokens=count_tokens(header) + count_tokens(text),
         compressed=False,
     )

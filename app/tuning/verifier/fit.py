@@ -38,23 +38,7 @@ class Case:
 
 def source_of(text: str, *, heading: str, number: int = 1) -> Source:
     """Wraps a text with a heading as a presented source."""
-    chunk = Chunk(
-        key=number,
-        id=f"chunk-{number}",
-        document_id=f"document-{number}",
-        version=1,
-        collection_id="",
-        filename="",
-        external_id=None,
-        ordinal=0,
-        text=text,
-        start_char=0,
-        end_char=len(text),
-        page_start=None,
-        page_end=None,
-        heading_path=(heading,) if heading else (),
-        token_count=0,
-    )
+    chunk = Chunk.of_text(text, key=number, heading_path=(heading,) if heading else ())
     spans = (Span(0, len(text)),)
     return Source(number, Hit(chunk, Scores(fused=1.0)), spans, header="", body=text, tokens=0, compressed=False)
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.answering.generating.model_class import ModelClass
 from app.answering.languages.refusals import refusal
-from app.probing.cases import Needs, ProbeCase, cases
+from app.probing.cases import ProbeCase, cases
 from app.probing.reading import ModelReading, Share
 from tests.app.probing.test_cases import reply_to
 
@@ -72,4 +72,3 @@ def test_the_two_models_that_the_bounds_were_set_between_are_on_their_sides() ->
 
 def test_a_share_of_nothing_is_nothing() -> None:
     assert Share(0, 0).value == 0.0
-    assert Needs("fact") is Needs.FACT
