@@ -122,8 +122,12 @@ class ReplyPart(AnswerPart):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonPart(AnswerPart):
-    """An answer that is one JSON document."""
+    """An answer that is one JSON document.
 
+    `unsupported` are the JSON pointers (RFC 6901) of its values with a number, a date or a name that no source states.
+    """
+
+    unsupported: tuple[str, ...] = ()
     kind: Literal["json"] = "json"
 
 

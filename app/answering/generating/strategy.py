@@ -26,10 +26,11 @@ from app.answering.states.finished import Finished
 from app.answering.states.reading import Selection
 from app.answering.states.sources import Grounding, TokenBudget
 from app.answering.states.strategy import Beginning, Sources
+from app.answering.verification.json_leaves import unsupported_leaves
 from app.answering.verification.metered_models import Verification
 from app.errors import DeadlinePassed
 from app.telemetry.stations import station
-from generation.types import Completion, Delta, FinishReason, TokenLogprob
+from generation.types import Completion, Delta, FinishReason, JsonSchema, TokenLogprob
 from retrieval.memo import Memo
 from retrieval.types import Span
 
@@ -228,7 +229,7 @@ def generated(
         text=footnotes.answer + ("" if note is None else f"\n\n{note.text}"),
         finish_reason=completion.finish_reason.value,
         citations=citations,
-        parts=_parts(grounding.question, footnotes, reason, note=note, failed=error is not None),
+        parts=_parts(grounding, footnotes, reason, note=note, failed=error is not None),
         answers=answers,
         completion=completion,
         error=error,
@@ -274,7 +275,7 @@ def _quote(prompted: Prompted, footnotes: FootnoteWriter, completion: Completion
 
 
 def _parts(
-    question: Question,
+    grounding: Grounding,
     footnotes: FootnoteWriter,
     reason: Reason | None,
     *,
@@ -285,10 +286,13 @@ def _parts(
 
     A generation that failed has refused nothing, whatever it had written by then.
     """
+    question = grounding.question
     parts: list[AnyPart] = []
     if own := footnotes.own:
-        if question.json_schema is not None:
-            parts.append(JsonPart(start_char=0, end_char=own))
+        sources = grounding.context.sources
+        if isinstance(asked := question.constraint(len(sources)), JsonSchema):
+            unsupported = unsupported_leaves(footnotes.answer, sources, schema=asked.schema)
+            parts.append(JsonPart(start_char=0, end_char=own, unsupported=unsupported))
         elif reason is not None and not failed:
             parts.append(RefusedPart(start_char=0, end_char=own, reason=reason))
         else:

@@ -111,6 +111,10 @@ class ReplyPartBody(PartFields):
 class JsonPartBody(PartFields):
     """An answer that is one JSON document."""
 
+    unsupported: list[str] = Field(
+        description="JSON pointers (RFC 6901) of its values with a number, a date or a name that no source states.",
+        examples=[["/total", "/lines/0/date"]],
+    )
     kind: Literal["json"] = Field(description="Always `json`.")
 
 

@@ -3692,6 +3692,15 @@ export interface components {
        */
       citations: number[];
       /**
+       * Unsupported
+       * @description JSON pointers (RFC 6901) of its values with a number, a date or a name that no source states.
+       * @example [
+       *       "/total",
+       *       "/lines/0/date"
+       *     ]
+       */
+      unsupported: string[];
+      /**
        * @description Always `json`. (enum property replaced by openapi-typescript)
        * @enum {string}
        */

@@ -56,7 +56,7 @@ some_parts: st.SearchStrategy[AnyPart] = st.one_of(
     st.builds(RefusedPart, reason=st.sampled_from(Reason), **place),
     st.builds(ClarifyPart, **place),
     st.builds(ReplyPart, **place),
-    st.builds(JsonPart, **place),
+    st.builds(JsonPart, **place, unsupported=st.lists(st.text(), max_size=2).map(tuple)),
 )
 makings = st.builds(
     AnswerRecord,

@@ -1,5 +1,6 @@
 """app.answering.generating.strategy: what a language model reads, and what the end of its text says of the answer."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -277,11 +278,21 @@ def test_prose_knows_its_sentences_that_nothing_supports() -> None:
     assert [text_of(given.text, span) for span in uncited_in(given.parts)] == [CLAIM]
 
 
-@pytest.mark.parametrize("text", ['{"answer": "Ninety", "sources": [1]}', f'{{"answer": "{REFUSAL}", "sources": []}}'])
-def test_json_is_one_part(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "unsupported"),
+    [
+        ('{"answer": "Ninety", "sources": [1]}', ("/answer",)),
+        (f'{{"answer": "{REFUSAL}", "sources": []}}', ()),
+        (f'{{"answer": {json.dumps(SENTENCE)}, "sources": [1]}}', ()),
+    ],
+)
+def test_json_is_one_part_which_names_the_values_that_no_source_states(text: str, unsupported: tuple[str, ...]) -> None:
     given = written(text, SURE, note=GREEK, format="json", json_schema=ANSWER_SCHEMA)
 
-    assert (given.text, given.parts) == (text, (JsonPart(start_char=0, end_char=len(text)),))
+    assert (given.text, given.parts) == (
+        text,
+        (JsonPart(start_char=0, end_char=len(text), unsupported=unsupported),),
+    )
 
 
 @pytest.mark.parametrize(
