@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
@@ -144,7 +145,8 @@ def probe() -> None:
 @commands.command()
 def add(
     model: Annotated[
-        str, typer.Argument(help="ORGANISATION/NAME of the Hugging Face hub, with @REVISION if you like.")
+        str,
+        typer.Argument(help="ORGANISATION/NAME of the Hugging Face hub, with @REVISION if you like, or a GGUF file."),
     ],
     accept_terms: Annotated[
         bool, typer.Option("--accept-terms", help="Accept the terms of a licence that does not allow every use.")
@@ -153,14 +155,21 @@ def add(
     """Download a larger language model into FOOTNOTE_MODELS_DIR, check it, and say what to set.
 
     Weights are safetensors alone, compared with the digests of the hub. HF_TOKEN is sent where it is set, and
-    HF_ENDPOINT names another hub.
+    HF_ENDPOINT names another hub. A GGUF file is converted once.
     """
     from app.errors import SetupError
+    from app.models.gguf_models import SUFFIX, add_gguf
     from app.models.hub import download, look_up
-    from app.models.installed import generators
 
     console = Console()
     settings = load_settings()
+    if model.lower().endswith(SUFFIX):
+        os.umask(_READABLE_BY_ALL)
+        with console.status("Converting the file"):
+            added = add_gguf(Path(model).expanduser(), models_dir=settings.models_dir)
+        console.print(Text(f"It is in {added.folder}. Licence, as the file says: {added.licence}."), soft_wrap=True)
+        _say_how_to_use(added.setting, settings, console)
+        return
     found = look_up(model)
     size = f"{found.bytes / 1e9:.1f} GB"
     if found.has_terms and not accept_terms:
@@ -172,9 +181,16 @@ def add(
     os.umask(_READABLE_BY_ALL)
     folder = download(found, models_dir=settings.models_dir)
     console.print(Text(f"It is in {folder}."), soft_wrap=True)
-    told = generators(settings.model_copy(update={"generator": found.id, "remote_url": ""}))
+    _say_how_to_use(found.id, settings, console)
+
+
+def _say_how_to_use(setting: str, settings: Settings, console: Console) -> None:
+    """Print the memory that a model takes, and what to set."""
+    from app.models.installed import generators
+
+    told = generators(settings.model_copy(update={"generator": setting, "remote_url": ""}))
     for one in told.installed:
-        if one.setting == found.id:
+        if one.setting == setting:
             fits = "fits" if one.fits else "does not fit"
             place = "the GPU" if told.machine.gpu else "this machine"
             room = f"{place} has {told.machine.available_bytes / 1e9:.1f} GB free"
@@ -182,7 +198,7 @@ def add(
             console.print(line, highlight=False, soft_wrap=True)
     console.print(
         Text(
-            f"To use it, set FOOTNOTE_GENERATOR={found.id}. A server that starts with it measures how well it reads; "
+            f"To use it, set FOOTNOTE_GENERATOR={setting}. A server that starts with it measures how well it reads; "
             "`footnote models probe` does so beforehand."
         ),
         soft_wrap=True,

@@ -9,12 +9,16 @@ import os
 import struct
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 
 from app.errors import SetupError
 
 _GGUF_STRING = 8  # gguf_metadata_value_type, ggml docs/gguf.md
+_LENGTH = 8  # bytes of the length before a text
+_PREFIX = 4 + _LENGTH  # bytes of a value's type, and of its length
+_HEADER = 1 << 20  # the file's facts come before its vocabulary
 
 
 def convert_in_subprocess(gguf: Path, destination: Path) -> dict[str, str]:
@@ -30,7 +34,8 @@ def convert_in_subprocess(gguf: Path, destination: Path) -> dict[str, str]:
     )
     if finished.returncode < 0:
         raise SetupError(
-            f"Converting the model was stopped by signal {-finished.returncode}; it needs about 1 GB of memory."
+            f"Converting the model was stopped by signal {-finished.returncode}; "
+            f"it needs about {_memory(gguf)} of memory."
         )
     if finished.returncode != 0:
         lines = finished.stderr.strip().splitlines() or ["no reason was given."]
@@ -49,15 +54,19 @@ def convert(gguf: Path, destination: Path) -> dict[str, str]:
         ValueError: The file's tokenizer is of an unsupported kind, or disagrees with the model.
     """
     splitter = word_splitter(gguf)
-    if splitter != "smollm":
-        raise ValueError(f"no word splitter is known for the tokenizer {splitter!r}")
+    if splitter not in _RESTORED:
+        known = ", ".join(sorted(_RESTORED))
+        raise ValueError(
+            f"no word splitter is known for the tokenizer {splitter!r}, only for {known}. Put the file into a folder "
+            "with the model's own tokenizer.json, and set FOOTNOTE_GENERATOR to that folder"
+        )
 
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     source = {"pretrained_model_name_or_path": str(gguf.parent), "gguf_file": gguf.name}
     tokenizer = AutoTokenizer.from_pretrained(**source)
-    restore_digit_splitting(tokenizer.backend_tokenizer)
+    _RESTORED[splitter](tokenizer.backend_tokenizer)
 
     model = AutoModelForCausalLM.from_pretrained(
         **source, quantization_config=GgufConfig(dequantize=True), dtype=torch.bfloat16
@@ -78,22 +87,33 @@ def convert(gguf: Path, destination: Path) -> dict[str, str]:
 def word_splitter(gguf: Path) -> str:
     """The file's `tokenizer.ggml.pre`: which rule cuts text into words before BPE.
 
-    Read from the header's bytes (key, then type, length and text, little-endian), because the library's
-    reader takes seconds to go through the vocabulary that follows.
-
     Raises:
         ValueError: The header has no such entry.
     """
+    found = header_text(gguf, "tokenizer.ggml.pre")
+    if found is None:
+        raise ValueError("the file does not say how its tokenizer splits words")
+    return found
+
+
+def header_text(gguf: Path, key: str) -> str | None:
+    """A text in the file's header; None without one.
+
+    Read from the header's bytes (key, then type, length and text, little-endian), because the library's
+    reader takes seconds to go through the vocabulary that follows.
+    """
     with gguf.open("rb") as file:
-        header = file.read(1 << 20)
-    start = header.find(b"tokenizer.ggml.pre")
+        header = file.read(_HEADER)
+    start = header.find(struct.pack("<Q", len(key)) + key.encode())
     if not header.startswith(b"GGUF") or start < 0:
-        raise ValueError("the file does not say how its tokenizer splits words")
-    start += len(b"tokenizer.ggml.pre")
+        return None
+    start += _LENGTH + len(key)
+    if len(header) < start + _PREFIX:
+        return None
     kind, length = struct.unpack_from("<IQ", header, start)
-    if kind != _GGUF_STRING:
-        raise ValueError("the file does not say how its tokenizer splits words")
-    return header[start + 12 : start + 12 + length].decode("utf-8")
+    if kind != _GGUF_STRING or length > _HEADER:
+        return None
+    return header[start + _PREFIX : start + _PREFIX + length].decode("utf-8", errors="replace")
 
 
 def restore_digit_splitting(tokenizer: object) -> None:
@@ -113,6 +133,29 @@ def restore_digit_splitting(tokenizer: object) -> None:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     )
+
+
+def restore_normalisation(tokenizer: object) -> None:
+    """Composes characters (NFC) before anything else, as the tokenizers of Qwen2 to Qwen3 do.
+
+    A GGUF file does not say so; the rule that splits words is transformers' own for these models.
+
+    Args:
+        tokenizer: A `tokenizers.Tokenizer`, changed in place.
+    """
+    from tokenizers import Tokenizer, normalizers
+
+    assert isinstance(tokenizer, Tokenizer), "only fast tokenizers come out of a GGUF file"
+    tokenizer.normalizer = normalizers.NFC()
+
+
+_RESTORED: Mapping[str, Callable[[object], None]] = {"smollm": restore_digit_splitting, "qwen2": restore_normalisation}
+"""What restores a tokenizer, by the name of its word splitter."""
+
+
+def _memory(gguf: Path) -> str:
+    """The memory that a conversion takes, about: the weights as 16-bit numbers, and the libraries."""
+    return f"{gguf.stat().st_size * 4 / 1e9 + 1:.0f} GB"
 
 
 if __name__ == "__main__":
