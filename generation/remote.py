@@ -1,4 +1,4 @@
-"""The engine over a remote server: vLLM, SGLang or llama.cpp's server."""
+"""The engine over a remote server: vLLM, SGLang or llama.cpp's server, or any that speaks chat completions."""
 
 import hashlib
 import hmac
@@ -7,11 +7,14 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
+from generation.byte_tokenizer import ByteTokenizer
 from generation.counters import Counters
 from generation.errors import ContextLengthExceeded, EngineFull
 from generation.finisher import Finisher
 from generation.ports import Observer, Tokenizer
+from generation.remote_chat import chat_body
 from generation.remote_config import RemoteConfig
 from generation.remote_loop import RemoteLoop
 from generation.remote_protocol import completion_body
@@ -40,6 +43,9 @@ class RemoteEngine:
     ignore; `speculate` and `sources` are not sent. `salt` is sent as a `cache_salt`
     that cannot be guessed, so that tenants share no cached prefix where the server supports salts.
 
+    To a server of chat completions the messages are sent that a prompt of `ByteTokenizer` has; `generation.remote_chat`
+    says which fields go with them.
+
     The engine recovers when its server returns, so it needs no supervisor: `alive` is about
     the server.
     """
@@ -56,10 +62,12 @@ class RemoteEngine:
 
         Args:
             config: Where the server is, bounds and times.
-            tokenizer: The served model's; counts tokens where the server does not.
+            tokenizer: The served model's; counts tokens where the server does not. A `ByteTokenizer` for chat.
             context_window: In tokens, prompt and output together.
             traceparent: Returns the header of the current trace (W3C Trace Context); called in `submit`.
         """
+        if (config.api == "chat") is not isinstance(tokenizer, ByteTokenizer):
+            raise ValueError("chat completions, and they alone, are sent by a ByteTokenizer")
         self._config = config
         self._tokenizer = tokenizer
         self._traceparent = traceparent
@@ -136,10 +144,9 @@ class RemoteEngine:
             raise EngineFull(retry_after_s=min(60, max(1, math.ceil(rounds * self._counters.service_s))))
 
     def _sequence(self, request: GenerationRequest, observer: Observer) -> RemoteSequence:
-        salt = hmac.new(self._salt_key, request.salt.encode(), hashlib.sha256).hexdigest() if request.salt else None
         sequence = RemoteSequence(
             request=request,
-            body=completion_body(request, model=self._config.model, cache_salt=salt),
+            body=self._body(request),
             traceparent=self._traceparent(),
             tokenizer=self._tokenizer,
             stop=StopStrings(request.sampling.stop),
@@ -147,6 +154,12 @@ class RemoteEngine:
             observer=observer,
         )
         return sequence
+
+    def _body(self, request: GenerationRequest) -> dict[str, Any]:
+        if isinstance(self._tokenizer, ByteTokenizer):
+            return chat_body(request, model=self._config.model, tokenizer=self._tokenizer)
+        salt = hmac.new(self._salt_key, request.salt.encode(), hashlib.sha256).hexdigest() if request.salt else None
+        return completion_body(request, model=self._config.model, cache_salt=salt)
 
     def _left(self, sequence: RemoteSequence) -> None:
         self._loop.leave(sequence)

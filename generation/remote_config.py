@@ -1,18 +1,20 @@
 """The configuration of a remote generation server: a frozen value with units."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteConfig:
-    """One server with OpenAI's completions protocol: vLLM, SGLang, llama.cpp's server.
+    """One server with OpenAI's completions protocol: vLLM, SGLang, llama.cpp's server; or with its chat completions.
 
-    Its model must have the tokenizer Footnote counts with: prompts are sent as token ids.
+    For completions its model must have the tokenizer Footnote counts with: prompts are sent as token ids.
 
     Attributes:
         base_url: Where its routes begin, usually ending in `/v1`. Credentials do not belong here.
         model: The model's name at the server.
+        api: Whether prompts are sent as token ids (`completions`) or as messages (`chat`).
         api_key: Sent as a bearer token; None sends none.
         context_window: In tokens, prompt and output together; None asks the server, which vLLM,
             SGLang and llama.cpp answer in `/models` (older builds of llama.cpp do not).
@@ -30,6 +32,7 @@ class RemoteConfig:
 
     base_url: str
     model: str
+    api: Literal["completions", "chat"] = "completions"
     api_key: str | None = field(default=None, repr=False)
     context_window: int | None = None
     max_running: int = 32

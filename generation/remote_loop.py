@@ -11,10 +11,11 @@ from functools import partial
 from generation.counters import Counters
 from generation.errors import EngineStopped
 from generation.finisher import Ending, Finisher
+from generation.remote_chat import EXTENSION
 from generation.remote_config import RemoteConfig
 from generation.remote_health import HealthWatch
 from generation.remote_sequence import RemoteSequence
-from generation.remote_server import CompletionServer, ServerBusy, ServerFailed
+from generation.remote_server import CompletionServer, ServerBusy, ServerFailed, ServerRefused
 from generation.types import Completion, FinishReason
 from generation.waiting_line import WaitingLine
 
@@ -31,7 +32,7 @@ class RemoteLoop:
 
     The thread runs an event loop of its own, in which every running sequence is a task with a
     connection. A request refused with 429 or 503 is sent again for a while, which can only happen
-    before its first token; nothing else is ever sent twice.
+    before its first token, as one refused for a field that the server does not know; nothing else is ever sent twice.
     """
 
     def __init__(
@@ -52,7 +53,8 @@ class RemoteLoop:
         self._stop = asyncio.Event()
         self._line: WaitingLine[RemoteSequence] = WaitingLine()
         self._running: set[RemoteSequence] = set()
-        self._warned = False
+        self._warned = config.api == "chat"  # where prompts are messages, the counts always differ
+        self._extended = True
         self._thread = threading.Thread(target=self._run, name="footnote-remote-engine", daemon=True)
 
     def start(self) -> None:
@@ -150,11 +152,20 @@ class RemoteLoop:
             sequence.task.cancel()
 
     async def _generate(self, sequence: RemoteSequence) -> FinishReason:
-        """Send the request, retry it while the server is busy, and emit the chunks it sends."""
+        """Send the request, retry it while the server is busy, and emit the chunks it sends.
+
+        A request that is refused with a field that OpenAI does not know is sent without it, and so are later ones.
+        """
         give_up_at, pause = time.monotonic() + self._config.retry_s, _FIRST_PAUSE_S
         while True:
+            if not self._extended:
+                sequence.body.pop(EXTENSION, None)
             try:
                 return await self._stream(sequence)
+            except ServerRefused:
+                if EXTENSION not in sequence.body:
+                    raise
+                self._extended = False
             except ServerBusy as busy:
                 wait = max(pause, busy.retry_after_s or 0.0) * (1 + secrets.randbelow(256) / 1024)
                 if time.monotonic() + wait > give_up_at:

@@ -2,12 +2,12 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from generation.errors import ConstraintInvalid
-from generation.types import FinishReason, GenerationRequest, JsonSchema, SamplingParams, TokenLogprob
+from generation.types import Constraint, FinishReason, GenerationRequest, JsonSchema, SamplingParams, TokenLogprob
 
 _FINISH_REASONS = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH}
 _TOKEN_ID = "token_id:"  # noqa: S105 - how vLLM spells a token by its id
@@ -71,16 +71,22 @@ def completion_body(request: GenerationRequest, *, model: str, cache_salt: str |
     body |= _optional(sampling)
     if cache_salt is not None:
         body["cache_salt"] = cache_salt
-    if isinstance(request.constraint, JsonSchema):
-        body["response_format"] = {"type": "json_schema", "json_schema": _schema(request.constraint)}
-    return body
+    return body | response_format(request.constraint)
 
 
-def _schema(constraint: JsonSchema) -> dict[str, Any]:
+def response_format(constraint: Constraint | None) -> dict[str, Any]:
+    """The field that holds the output to a JSON schema; none for other constraints.
+
+    Raises:
+        ConstraintInvalid: the JSON schema is no JSON.
+    """
+    if not isinstance(constraint, JsonSchema):
+        return {}
     try:
-        return {"name": "answer", "strict": True, "schema": json.loads(constraint.schema)}
+        schema = {"name": "answer", "strict": True, "schema": json.loads(constraint.schema)}
     except (ValueError, RecursionError):
         raise ConstraintInvalid("The JSON schema asked of the output is not JSON.") from None
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
 def _optional(sampling: SamplingParams) -> dict[str, Any]:
@@ -104,6 +110,15 @@ def parse_chunk(data: bytes) -> Chunk:
     Raises:
         ProtocolBroken: it is none, or an error the server met midway.
     """
+    return chunk_of(data, text_of=lambda choice: choice.get("text"))
+
+
+def chunk_of(data: bytes, *, text_of: Callable[[Mapping[str, Any]], object]) -> Chunk:
+    """One event's JSON, with the text that `text_of` finds in its choice.
+
+    Raises:
+        ProtocolBroken: it is none, or an error the server met midway.
+    """
     try:
         event = json.loads(data)
     except (ValueError, RecursionError):
@@ -117,11 +132,14 @@ def parse_chunk(data: bytes) -> Chunk:
     if not choices:  # the usage's own chunk
         return Chunk(usage=usage)
     choice = choices[0]
-    if not isinstance(choice, dict) or not isinstance(choice.get("text") or "", str):
+    if not isinstance(choice, dict):
+        raise ProtocolBroken
+    text = text_of(choice) or ""
+    if not isinstance(text, str):
         raise ProtocolBroken
     token_ids = _token_ids(choice.get("token_ids"))
     return Chunk(
-        text=_well_formed(choice.get("text") or ""),
+        text=_well_formed(text),
         token_ids=token_ids,
         logprobs=_logprobs(choice.get("logprobs"), token_ids or ()),
         finish_reason=_finish_reason(choice.get("finish_reason")),

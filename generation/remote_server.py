@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from http import HTTPStatus
 from typing import Any
@@ -10,15 +10,24 @@ from typing import Any
 import httpx
 
 from generation.errors import ModelUnavailable
+from generation.remote_chat import parse_chat_chunk
 from generation.remote_config import RemoteConfig
 from generation.remote_protocol import Chunk, ProtocolBroken, parse_chunk
 from generation.server_events import EventDecoder, EventTooLarge
 
 _LONGEST_RETRY_AFTER_S = 10.0
+_ROUTES: Mapping[str, tuple[str, Callable[[bytes], Chunk]]] = {
+    "completions": ("completions", parse_chunk),
+    "chat": ("chat/completions", parse_chat_chunk),
+}
 
 
 class ServerFailed(Exception):
     """A request failed. The message gives the reason without the server's own text, which may hold secrets."""
+
+
+class ServerRefused(ServerFailed):
+    """The server does not take this request (status 400 or 422); nothing was generated."""
 
 
 class ServerBusy(ServerFailed):
@@ -45,6 +54,7 @@ class CompletionServer:
         """
         self._config = config
         self._settings = _client_settings(config)
+        self._route, self._parse = _ROUTES[config.api]
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -55,17 +65,18 @@ class CompletionServer:
 
         Raises:
             ServerBusy: it was refused for now; nothing was generated.
+            ServerRefused: it was refused as it is; nothing was generated.
             ServerFailed: it was refused, or broke; also from the iterator.
         """
         headers = {"traceparent": traceparent} if traceparent is not None else {}
         try:
             async with (
                 self._client() as http,
-                http.stream("POST", self._config.url("completions"), json=body, headers=headers) as response,
+                http.stream("POST", self._config.url(self._route), json=body, headers=headers) as response,
             ):
                 if response.status_code != HTTPStatus.OK:
                     raise _refusal(response)
-                async with aclosing(_chunks(response)) as chunks:
+                async with aclosing(_chunks(response, self._parse)) as chunks:
                     yield chunks
         except (ProtocolBroken, EventTooLarge):
             raise ServerFailed("The generation server failed or sent something unexpected.") from None
@@ -138,14 +149,14 @@ def _window(model: dict[str, Any]) -> object:
     return listed if listed is not None else (model.get("meta") or {}).get("n_ctx")
 
 
-async def _chunks(response: httpx.Response) -> AsyncGenerator[Chunk, None]:
+async def _chunks(response: httpx.Response, parse: Callable[[bytes], Chunk]) -> AsyncGenerator[Chunk, None]:
     decoder, ended = EventDecoder(), False
     async for received in response.aiter_bytes():
         for event in decoder.feed(received):
             if event.name == "error":
                 raise ProtocolBroken
             if event.data.strip() != b"[DONE]":
-                chunk = parse_chunk(event.data)
+                chunk = parse(event.data)
                 ended = ended or chunk.finish_reason is not None
                 yield chunk
             elif ended:
@@ -165,6 +176,8 @@ def _refusal(response: httpx.Response) -> ServerFailed:
         return ServerFailed(f"The generation server does not know the model or the route (status {status}).")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return ServerFailed(f"The generation server failed (status {status}).")
+    if status in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
+        return ServerRefused(f"The generation server refused the request (status {status}).")
     return ServerFailed(f"The generation server refused the request (status {status}).")
 
 

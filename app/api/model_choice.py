@@ -81,6 +81,9 @@ class ServerTestBody(ResponseBody):
     completes: bool | None = Field(
         description="Whether it completed one token for `model`; null where it was not asked to."
     )
+    api: Literal["completions", "chat"] | None = Field(
+        description="How it completed it: a prompt of token numbers, or messages, which need no tokenizer here."
+    )
     detail: str = Field(description="The result in one sentence.")
     settings: dict[str, str] = Field(description="The settings to write, without secrets; empty unless it `speaks`.")
 
@@ -132,6 +135,7 @@ async def test_server(
         status=found.status,
         models=[ServedModelBody(id=one.id, context_window=one.context_window) for one in found.models],
         completes=found.completes,
+        api=found.api,
         detail=found.detail,
         settings=_settings(body, found),
     )
@@ -147,9 +151,9 @@ def _settings(body: TestedServer, found: ServerTest) -> dict[str, str]:
     if not found.speaks:
         return {}
     model = body.model or found.models[0].id
-    settings = {
-        "FOOTNOTE_REMOTE_URL": body.url,
-        "FOOTNOTE_REMOTE_MODEL": model,
-        "FOOTNOTE_GENERATOR": model if "/" in model else _SAME_MODEL,
-    }
+    settings = {"FOOTNOTE_REMOTE_URL": body.url, "FOOTNOTE_REMOTE_MODEL": model}
+    if found.api == "chat":
+        settings["FOOTNOTE_REMOTE_API"] = "chat"
+    else:
+        settings["FOOTNOTE_GENERATOR"] = model if "/" in model else _SAME_MODEL
     return settings if body.key is None else {**settings, "FOOTNOTE_REMOTE_API_KEY": _PLACEHOLDER}

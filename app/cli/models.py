@@ -96,7 +96,8 @@ def list_models(
     if settings.extractive:
         generator = "no generator: answers are quoted (extractive)"
     elif settings.remote_url:
-        generator = f"generator {settings.remote_model} at a remote server, tokenizer {settings.generator}"
+        tokenizer = "messages" if settings.remote_api == "chat" else f"tokenizer {settings.generator}"
+        generator = f"generator {settings.remote_model} at a remote server, {tokenizer}"
     else:
         generator = f"generator {settings.generator}" + (f" with adapter {adapter.name}" if adapter else "")
     if (reads := _reads(settings)) is not None:

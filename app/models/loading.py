@@ -124,8 +124,12 @@ def load_generator(settings: Settings, embedder: ChunkingEmbedder) -> tuple[Toke
         revision = embedder.info.revision
         nothing = NoEngine(revision=revision, context_window=settings.max_context_tokens)
         return EmbedderTokenizer(embedder.tokenizer), revision, nothing
+    from generation.byte_tokenizer import ByteTokenizer
     from generation.tokenizer import ChatTokenizer
 
+    if settings.remote_api == "chat":
+        letters = ByteTokenizer()
+        return letters, letters.revision, _remote_engine(settings, letters)
     generator = resolve(settings.generator, models_dir=settings.models_dir)
     tokenizer = ChatTokenizer.load(generator)
     if settings.remote_url:
@@ -141,8 +145,8 @@ def _local_engine(settings: Settings, generator: str, tokenizer: "ChatTokenizer"
     return SupervisedEngine(LocalEngine.loader(engine_config(settings, generator=generator), tokenizer))
 
 
-def _remote_engine(settings: EngineSettings, tokenizer: "ChatTokenizer") -> Engine:
-    """An engine over a remote server; the tokenizer must belong to its model."""
+def _remote_engine(settings: EngineSettings, tokenizer: Tokenizer) -> Engine:
+    """An engine over a remote server; the tokenizer must belong to its model, where the server is sent token ids."""
     from generation.remote import RemoteEngine
 
     return RemoteEngine.load(remote_config(settings), tokenizer, traceparent=traceparent)
@@ -159,6 +163,7 @@ def remote_config(settings: EngineSettings) -> RemoteConfig:
         return RemoteConfig(
             base_url=settings.remote_url,
             model=settings.remote_model,
+            api=settings.remote_api,
             api_key=key.get_secret_value() if key is not None else None,
             context_window=settings.context_window,
             max_running=settings.max_running,

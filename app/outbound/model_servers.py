@@ -6,10 +6,10 @@ goes to the resolved address, and redirects are not followed. Of a response only
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import httpcore
 import httpx
@@ -22,6 +22,10 @@ _SECONDS = 15.0  # for one test in all
 _ANY_PORT = range(1, 65_536)
 _MOST_BYTES = 1 << 20  # of a response
 _MOST_MODELS, _NAME_CHARS = 100, 200
+_DOES: Mapping[str, str] = {
+    "completions": "completes prompts of this model",
+    "chat": "answers messages to this model; it takes no prompt of token numbers, so no tokenizer is needed here",
+}
 _ALLOW = "Whoever runs Footnote can allow it: FOOTNOTE_WEBHOOK_HOSTS takes host or host:port."
 
 
@@ -38,12 +42,14 @@ class ServerTest:
     """The answer of a tested server of models.
 
     `status` is the HTTP status of its list of models, None where it could not be reached. `completes` is whether it
-    completed one token for the model, None where it was not asked to. `detail` says the result in one sentence.
+    completed one token for the model, None where it was not asked to; `api` is how: a prompt of token numbers, or
+    messages. `detail` says the result in one sentence.
     """
 
     status: int | None
     models: tuple[ServedModel, ...] = ()
     completes: bool | None = None
+    api: Literal["completions", "chat"] | None = None
     detail: str
 
     @property
@@ -115,22 +121,18 @@ class ModelServers:
                     return ServerTest(status=status, models=models, detail="It speaks OpenAI's protocol.")
                 if model not in {one.id for one in models}:
                     return ServerTest(status=status, models=models, detail="It does not list this model.")
-                # as Footnote asks it: tokens by number, in the protocol of completions
-                content = json.dumps({"model": model, "prompt": [1], "max_tokens": 1}).encode()
-                asked, body = _ask(pool, "POST", base, "completions", headers, content)
+                api, asked = _completed(pool, base, headers, model)
         except UrlNotAllowed as error:
             raise UrlNotAllowed(f"{error} {_ALLOW}", param="url") from None
         except UrlNotFetched as error:
             return ServerTest(status=None, detail=str(error))
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError):
             return ServerTest(status=None, detail="The server could not be reached, or it took too long.")
-        completes = asked == httpx.codes.OK and isinstance(body, dict) and isinstance(body.get("choices"), list)
-        detail = (
-            "It speaks OpenAI's protocol and completes prompts of this model."
-            if completes
-            else f"It lists the model, but answered {asked} when it was asked to complete a prompt of token numbers."
-        )
-        return ServerTest(status=status, models=models, completes=completes, detail=detail)
+        if api is None:
+            detail = f"It lists the model, but answered {asked} when it was asked for one token."
+        else:
+            detail = f"It speaks OpenAI's protocol and {_DOES[api]}."
+        return ServerTest(status=status, models=models, completes=api is not None, api=api, detail=detail)
 
     def _target(self, url: str) -> tuple[httpx.URL, bool]:
         """The parsed address, and whether the installation allows its host explicitly."""
@@ -145,6 +147,26 @@ class ModelServers:
 
 def _place(location: httpx.URL) -> tuple[str, int]:
     return location.host, location.port or DEFAULT_PORTS[location.scheme]
+
+
+def _completed(
+    pool: httpcore.ConnectionPool, base: httpx.URL, headers: list[tuple[str, str]], model: str
+) -> tuple[Literal["completions", "chat"] | None, int]:
+    """How the server completed one token, None where it did not; and the status of its last answer.
+
+    It is asked as Footnote asks: first a prompt of token numbers, which arrives exactly as it was counted.
+    """
+    prompt = json.dumps({"model": model, "prompt": [1], "max_tokens": 1}).encode()
+    status, body = _ask(pool, "POST", base, "completions", headers, prompt)
+    if _has_choices(status, body):
+        return "completions", status
+    messages = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1})
+    status, body = _ask(pool, "POST", base, "chat/completions", headers, messages.encode())
+    return ("chat" if _has_choices(status, body) else None), status
+
+
+def _has_choices(status: int, body: object) -> bool:
+    return status == httpx.codes.OK and isinstance(body, dict) and isinstance(body.get("choices"), list)
 
 
 def _ask(

@@ -98,7 +98,8 @@ def probe_key(settings: Settings) -> str:
     Raises:
         SetupError: The generator is not on this machine.
     """
-    source = resolve(settings.generator, models_dir=settings.models_dir)
+    chat = settings.remote_api == "chat"  # then no model of this machine is used
+    source = settings.remote_api if chat else resolve(settings.generator, models_dir=settings.models_dir)
     digest = hashlib.sha256()
     wordings = [repr(asking.wording) for asking in ASKING.values()]
     loaded = (settings.remote_url, settings.remote_model, settings.adapter, settings.weights, settings.dtype)

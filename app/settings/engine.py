@@ -1,6 +1,6 @@
 """The generation engine: its memory, batch sizes and queue, or the remote server that generates in its place."""
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, Field, SecretStr, model_validator
 
@@ -19,6 +19,11 @@ class EngineSettings(BaseModel, frozen=True):
         "generator then names its tokenizer.",
     )
     remote_model: str = Field(default="", description="The model's name on the remote server.")
+    remote_api: Literal["completions", "chat"] = Field(
+        default="completions",
+        description="Whether the remote server is sent token ids, by the tokenizer that generator names, or messages, "
+        "which need no tokenizer here.",
+    )
     remote_api_key: SecretStr | None = Field(default=None, description="Key sent to the remote server.")
     context_window: int | None = Field(
         default=None, ge=256, description="Caps the model's context window, in tokens, to save memory."
@@ -64,6 +69,8 @@ class EngineSettings(BaseModel, frozen=True):
             raise ValueError("FOOTNOTE_REMOTE_URL needs FOOTNOTE_REMOTE_MODEL")
         if not self.remote_url and (self.remote_model or self.remote_api_key is not None):
             raise ValueError("FOOTNOTE_REMOTE_MODEL and FOOTNOTE_REMOTE_API_KEY need FOOTNOTE_REMOTE_URL")
+        if not self.remote_url and self.remote_api != "completions":
+            raise ValueError("FOOTNOTE_REMOTE_API needs FOOTNOTE_REMOTE_URL")
         if self.draft_model and not self.speculation:
             raise ValueError("FOOTNOTE_DRAFT_MODEL needs FOOTNOTE_SPECULATION")
         if self.step_tokens < self.max_running:

@@ -102,6 +102,7 @@ def test_a_typo_in_dotenv_is_refused_by_name(monkeypatch, tmp_path):
         ({"remote_url": "http://gpu:8080"}, "FOOTNOTE_REMOTE_URL needs FOOTNOTE_REMOTE_MODEL"),
         ({"remote_model": "m"}, "need FOOTNOTE_REMOTE_URL"),
         ({"remote_api_key": "hidden"}, "need FOOTNOTE_REMOTE_URL"),
+        ({"remote_api": "chat"}, "FOOTNOTE_REMOTE_API needs FOOTNOTE_REMOTE_URL"),
         ({"draft_model": "m", "speculation": False}, "FOOTNOTE_DRAFT_MODEL needs FOOTNOTE_SPECULATION"),
         ({"max_running": 600}, "FOOTNOTE_STEP_TOKENS must be at least FOOTNOTE_MAX_RUNNING"),
     ],

@@ -44,6 +44,11 @@ class Reply:
     async def piece(self, text: str, **choice: Any) -> None:
         await self.event(choices=[{"index": 0, "text": text, "finish_reason": None, **choice}])
 
+    async def says(self, content: str | None, **choice: Any) -> None:
+        """A piece of chat completions."""
+        delta = {} if content is None else {"role": "assistant", "content": content}
+        await self.event(choices=[{"index": 0, "delta": delta, "finish_reason": None, **choice}])
+
     async def usage(self, *, prompt: int, completion: int, cached: int | None = None) -> None:
         details = {} if cached is None else {"prompt_tokens_details": {"cached_tokens": cached}}
         await self.event(choices=[], usage={"prompt_tokens": prompt, "completion_tokens": completion, **details})
@@ -87,6 +92,19 @@ def like_llama_cpp(*pieces: str, finish_reason: str = "stop", completion: int, c
             "prompt_tokens_details": {"cached_tokens": cached},
         }
         await reply.event(choices=[{"index": 0, "text": "", "finish_reason": finish_reason}], usage=usage)
+        await reply.done()
+
+    return script
+
+
+def like_ollama(*pieces: str, prompt: int, completion: int, finish_reason: str = "stop") -> Script:
+    """Chat completions: no ids, usage in a chunk of its own."""
+
+    async def script(reply: Reply) -> None:
+        for piece in pieces:
+            await reply.says(piece)
+        await reply.says(None, finish_reason=finish_reason)
+        await reply.usage(prompt=prompt, completion=completion)
         await reply.done()
 
     return script
@@ -178,7 +196,8 @@ class CompletionServerStandIn:
             self.looks += 1
             await reply.status(self.models_status, body=json.dumps(self.models))
             return
-        assert head.startswith("POST /v1/completions "), head
+        assert head.startswith(("POST /v1/completions ", "POST /v1/chat/completions ")), head
+        assert ("messages" in reply.body) is ("/chat/" in head)
         script = self._scripts.pop(0) if len(self._scripts) > 1 else self._scripts[0]
         self.replies.append(reply)
         watch = asyncio.create_task(self._notice(reader, reply))

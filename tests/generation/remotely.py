@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from generation.byte_tokenizer import ByteTokenizer
 from generation.delivery import TokenStream
 from generation.remote import RemoteEngine
 from generation.remote_config import RemoteConfig
@@ -31,7 +32,8 @@ def serve() -> Iterator[Start]:
         closers.append(server.close)
         settings = {"reader_grace_s": 30.0, "api_key": SECRET, "read_timeout_s": 10.0} | settings
         config = RemoteConfig(base_url=server.url, model="served", **settings)  # type: ignore[arg-type]
-        engine = RemoteEngine(config, LetterTokenizer(), context_window=4096, traceparent=traceparent)
+        tokenizer = ByteTokenizer() if config.api == "chat" else LetterTokenizer()
+        engine = RemoteEngine(config, tokenizer, context_window=4096, traceparent=traceparent)
         closers.append(engine.close)
         return engine, server
 

@@ -48,6 +48,7 @@ def test_a_server_that_speaks_is_told_with_the_settings_to_write(asking, wire, s
         "status": 200,
         "models": [{"id": "acme/m-1", "context_window": 4096}],
         "completes": None,
+        "api": None,
         "detail": "It speaks OpenAI's protocol.",
         "settings": {
             "FOOTNOTE_REMOTE_URL": URL,
@@ -58,6 +59,18 @@ def test_a_server_that_speaks_is_told_with_the_settings_to_write(asking, wire, s
     }
     assert b"Bearer sk-secret" in bytes(wire.sent)
     assert state.settings.model_dump() == before
+
+
+def test_a_server_of_chat_completions_needs_no_tokenizer(asking, wire):
+    wire.answer_instead([*LIST, *answer(b"{}", status="404 Not Found"), *answer(b'{"choices": [{}]}')])
+    found = answered(asking, model="acme/m-1")
+
+    assert (found["completes"], found["api"]) == (True, "chat")
+    assert found["settings"] == {
+        "FOOTNOTE_REMOTE_URL": URL,
+        "FOOTNOTE_REMOTE_MODEL": "acme/m-1",
+        "FOOTNOTE_REMOTE_API": "chat",
+    }
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8000/v1", "http://10.0.0.7/v1", "ftp://models.example", "nonsense"])

@@ -42,7 +42,7 @@ def test_streamed_and_whole_replies_are_equal(serve: Callable[..., Served], form
     assert "".join(data["text"] for name, data in told if name == "delta") == whole["answer"]
     assert {data["part"] for name, data in told if name == "delta"} == {None}, "no model writes"
     kind = "json" if form == "json" else "reply"
-    more = {"unsupported": []} if form == "json" else {}
+    more: dict[str, object] = {"unsupported": []} if form == "json" else {}
     assert whole["parts"] == [{"kind": kind, "start": 0, "end": len(whole["answer"]), "citations": [], **more}]
     assert told[-1][1]["parts"] == whole["parts"]
     assert told[-1][0] == "done" and told[-1][1]["answered"]

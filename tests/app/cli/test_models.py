@@ -61,8 +61,11 @@ def test_with_a_remote_server_the_generator_is_its_model_and_costs_nothing_here(
 
     report = listed({**environment, **remote})
 
-    assert "generator big at a remote server" in report
+    assert "generator big at a remote server, tokenizer " in report
     assert "Keys and values" not in report
+    assert "generator big at a remote server, messages" in listed(
+        {**environment, **remote, "FOOTNOTE_REMOTE_API": "chat"}
+    )
 
 
 def test_an_adapter_is_listed_with_its_base_and_whether_it_is_loaded(

@@ -35,6 +35,34 @@ def test_a_model_that_is_not_listed_is_not_asked():
     assert (found.speaks, found.completes, found.detail) == (True, None, "It does not list this model.")
 
 
+def replies(*answers: tuple[str, object]) -> list[bytes]:
+    """The list of models, then answers by status and body, all on one connection."""
+    return [*LIST, *(piece for status, body in answers for piece in answer(json.dumps(body).encode(), status=status))]
+
+
+CHOICES = {"choices": [{"text": "a"}]}
+
+
+@pytest.mark.parametrize(
+    ("answers", "completes", "api", "detail"),
+    [
+        ([("200 OK", CHOICES)], True, "completions", "completes prompts of this model"),
+        ([("404 Not Found", {}), ("200 OK", CHOICES)], True, "chat", "so no tokenizer is needed here"),
+        ([("200 OK", {"error": "no"}), ("200 OK", CHOICES)], True, "chat", "answers messages"),
+        ([("400 Bad Request", {}), ("401 Unauthorized", {})], False, None, "but answered 401 when it was asked for"),
+    ],
+)
+def test_a_model_is_asked_for_a_token_by_numbers_and_else_by_messages(answers, completes, api, detail):
+    wire = Wire(replies(*answers))
+    found = servers(wire).test("https://models.example/v1", model="m-1")
+
+    assert (found.speaks, found.completes, found.api) == (True, completes, api)
+    assert detail in found.detail
+    asked = bytes(wire.sent)
+    assert b"POST /v1/completions HTTP/1.1" in asked
+    assert (b"POST /v1/chat/completions HTTP/1.1" in asked) is (len(answers) == 2)
+
+
 @pytest.mark.parametrize(
     ("body", "detail"),
     [

@@ -43,6 +43,10 @@ class Wire(httpcore.NetworkBackend):
         self.secured: list[str | None] = []
         self.sent = bytearray()
 
+    def answer_instead(self, *answers: Iterable[bytes]) -> None:
+        """Answer the next connections so."""
+        self._answers = list(answers)
+
     def connect_tcp(
         self,
         host: str,

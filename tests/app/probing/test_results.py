@@ -95,6 +95,17 @@ def test_loaded_another_way_it_has_another_key(folder: Path, changed: dict[str, 
     assert len(keys) == 3
 
 
+def test_a_server_that_is_sent_messages_needs_no_model_here() -> None:
+    chat = {"remote_url": "http://gpu:8000/v1", "remote_model": "m", "remote_api": "chat"}
+    keys = {
+        probe_key(load_settings(generator="/no/such/folder", **chat)),
+        probe_key(load_settings(generator="org/other", **chat)),
+        probe_key(load_settings(generator="org/other", **{**chat, "remote_model": "n"})),
+        probe_key(load_settings(generator="org/other", **{**chat, "remote_api": "completions"})),
+    }
+    assert len(keys) == 3
+
+
 def test_a_model_in_no_folder_of_its_own_is_known_by_its_name() -> None:
     one, other = (probe_key(load_settings(generator=name)) for name in ("org/model-1b", "org/model-2b"))
     assert one != other

@@ -69,6 +69,7 @@ def test_every_remote_setting_reaches_the_remote_engine() -> None:
     settings = Settings(
         remote_url="http://gpu:8080/v1",
         remote_model="m",
+        remote_api="chat",
         remote_api_key="fn_secret",
         context_window=512,
         max_running=3,
@@ -80,6 +81,7 @@ def test_every_remote_setting_reaches_the_remote_engine() -> None:
     assert remote_config(settings) == RemoteConfig(
         base_url="http://gpu:8080/v1",
         model="m",
+        api="chat",
         api_key="fn_secret",
         context_window=512,
         max_running=3,

@@ -7821,6 +7821,11 @@ export interface components {
        */
       completes: boolean | null;
       /**
+       * Api
+       * @description How it completed it: a prompt of token numbers, or messages, which need no tokenizer here.
+       */
+      api: ("completions" | "chat") | null;
+      /**
        * Detail
        * @description The result in one sentence.
        */
