@@ -60,6 +60,7 @@ class Search:
         scope: Scope,
         top_k: int,
         vector: Callable[[], Vectors],
+        words: str | None = None,
         mode: SearchMode = SearchMode.HYBRID,
         candidates: int = 100,
     ) -> tuple[Hit, ...]:
@@ -77,6 +78,7 @@ class Search:
             scope: What may be found.
             top_k: Most hits, at least 1.
             vector: The query's (dim,) unit vector; called at most once, and only where vectors are searched.
+            words: The words of the query that passages are searched for, where these are not all.
             mode: By vectors, by words, or by both.
             candidates: Chunks that each search brings at least, at least 1.
 
@@ -100,7 +102,7 @@ class Search:
                 dense = self._index().search(asked, k=k, allowed=keys)
         if mode is not SearchMode.DENSE:
             with self._station("lexical"):
-                lexical = self._lexical.search_text(query, scope=scope, k=k)
+                lexical = self._lexical.search_text(query if words is None else words, scope=scope, k=k)
         with self._station("fusion"):
             return self._hits(dense, lexical, scope=scope, top_k=top_k)
 

@@ -36,6 +36,7 @@ from app.db.catalogue import CatalogueRepository
 from app.db.chunks import ChunkRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
+from app.db.document_names import DocumentNames
 from app.db.generations import Generation
 from app.db.jobs import JobRepository
 from app.db.session import Database
@@ -189,6 +190,7 @@ class Assembly:
             reranker=self.reranker,
             rerank_candidates=settings.rerank_candidates,
             min_evidence=limits.min_evidence,
+            names=DocumentNames(self.database),
         )
         quoter, memo = Quoter(embedder=embedder, reader=reader, judge=self.judge), Memo()
         quoting = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=engine.info.context_window)

@@ -8,8 +8,10 @@ little and a right one is never crowded out (docs/EXPERIMENTS.md has the figures
 not chosen: that score is relative to the other hits of a search, so no bonus fits all searches.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
 
 from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import ModelCall, Purpose
@@ -18,12 +20,27 @@ from app.answering.retrieving.evidence import evidence_score
 from app.answering.retrieving.question_vectors import QuestionVector, QuestionVectors
 from app.errors import InvalidRequest
 from app.telemetry.stations import station
+from retrieval.name_index import NamedDocument, without_names
+from retrieval.named_hits import ranked_by_name
 from retrieval.ports import Reranker
 from retrieval.search import Search, passage, reranked
-from retrieval.types import Hit, Scope
+from retrieval.types import Hit, Scope, SearchMode
 
 MARGIN = 0.2
 """How much more evidence, in [0, 1], a passage of another document must be than the best of a preferred one."""
+
+
+class NamedDocuments(Protocol):
+    """Finds the documents that a question names. Safe to call from several threads."""
+
+    def named(self, question: str, *, scope: Scope) -> list[NamedDocument]:
+        """The documents in scope that a question names, the surest first.
+
+        Raises:
+            InvalidFilter: The scope's filter cannot be compiled.
+            StoreUnavailable: The database cannot be read.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +75,12 @@ class Finder:
         reranker: Reranker | None = None,
         rerank_candidates: int = 20,
         min_evidence: float = 0.0,
+        names: NamedDocuments | None = None,
     ) -> None:
         """The best `rerank_candidates` hits are reranked; without a reranker the order of the search is kept.
 
-        Preferred documents count only where one of their passages has at least `min_evidence`.
+        Preferred documents count only where one of their passages has at least `min_evidence`. Without `names` no
+        document is known by its name.
         """
         assert rerank_candidates >= 1, "the settings see to it"
         self._search = search
@@ -69,6 +88,7 @@ class Finder:
         self._reranker = reranker
         self._candidates = rerank_candidates
         self._min_evidence = min_evidence
+        self._names = names
 
     def find(self, question: Question, meter: Meter) -> Found:
         """At most `question.top_k` hits, reranked unless the question forbids it or there is no reranker.
@@ -94,11 +114,25 @@ class Finder:
         return Found(hits, self._vectors.of(question, meter))
 
     def _searched(self, question: Question, vector: QuestionVector, *, top_k: int) -> tuple[Hit, ...]:
+        """The hits of the question's scope, with those of preferred and of named documents put first."""
+        search = partial(self._search.search, question.text, top_k=top_k, mode=question.mode, vector=vector)
+        hits = self._preferring(question, lambda scope: search(scope=scope), top_k=top_k)
+        if self._names is None or not hits or question.mode is not SearchMode.HYBRID:
+            return hits
+        with station("names"):
+            named = self._names.named(question.text, scope=question.scope)
+        if not named:
+            return hits
+        inside = search(
+            scope=replace(question.scope, document_ids=tuple(sorted(one.id for one in named))),
+            words=without_names(question.text, named[0].words),
+        )
+        return ranked_by_name(hits, inside, named, top_k=top_k)
+
+    def _preferring(
+        self, question: Question, search: Callable[[Scope], tuple[Hit, ...]], *, top_k: int
+    ) -> tuple[Hit, ...]:
         """The hits of the question's scope, with those of preferred documents put first."""
-
-        def search(scope: Scope) -> tuple[Hit, ...]:
-            return self._search.search(question.text, scope=scope, top_k=top_k, mode=question.mode, vector=vector)
-
         hits = search(question.scope)
         if not question.preferred or not hits:
             return hits

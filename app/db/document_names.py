@@ -1,0 +1,109 @@
+"""The names of searchable documents, kept in memory by tenant, and the documents that a question names in a scope."""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from app.db.scopes import documents_in
+from app.db.session import Database
+from app.db.tables.documents import chunk, document, document_version, key_counter
+from app.types import DocumentStatus
+from ingestion.titles import words_of_name
+from retrieval.name_index import MOST_NAMED, NamedDocument, NameIndex, name_words
+from retrieval.types import Scope
+
+_MOST_DOCUMENTS = 2_000_000  # held over all tenants: about 1 kB each
+_FILTERED = 500  # candidates where a filter has to choose among them
+_NEXT_KEY = sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
+_LIVE = sa.and_(document_version.c.document_id == document.c.id, document_version.c.version == document.c.live_version)
+_NAMES = (
+    sa.select(document.c.id, document.c.collection_id, document_version.c.filename, document_version.c.title)
+    .select_from(document)
+    .join(document_version, _LIVE)
+)
+
+
+@dataclass(slots=True)
+class _Names:
+    """The names of a tenant's documents whose chunks have keys below `next_key`."""
+
+    next_key: int = 0
+    index: NameIndex = field(default_factory=NameIndex)
+
+
+class DocumentNames:
+    """Implements `NamedDocuments`. Safe to call from several threads.
+
+    Chunks' keys increase, and are assigned in the transaction that makes a version searchable. So the key counter tells
+    whether names are missing, and only those are read. A deleted document stays in memory, and is left out of what is
+    found, which is read from SQL. Where more documents are held than allowed, the tenants that asked longest ago are
+    forgotten.
+
+    Example:
+        >>> DocumentNames(database).named("What did Acme earn in 2018?", scope=Scope(tenant_id="acme"))
+        [NamedDocument(id='doc_1', share=1.0, words=frozenset({'acme', '2018'}))]
+    """
+
+    def __init__(self, database: Database, *, most_documents: int = _MOST_DOCUMENTS) -> None:
+        self._database = database
+        self._most = most_documents
+        self._tenants: OrderedDict[str, _Names] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def named(self, question: str, *, scope: Scope) -> list[NamedDocument]:
+        """The documents in scope that a question names, the surest first.
+
+        Raises:
+            InvalidFilter: The scope's filter cannot be compiled.
+            StoreUnavailable: The database cannot be read.
+        """
+        asked = name_words(question)
+        collections = None if scope.collection_ids is None else frozenset(scope.collection_ids)
+        documents = None if scope.document_ids is None else frozenset(scope.document_ids)
+
+        def allowed(document_id: str, collection_id: str) -> bool:
+            return (collections is None or collection_id in collections) and (
+                documents is None or document_id in documents
+            )
+
+        with self._database.read() as connection:
+            with self._lock:
+                index = self._names(connection, scope.tenant_id).index
+                found = index.named(asked, allowed=allowed, most=_FILTERED if scope.filter else 2 * MOST_NAMED)
+            if not found:
+                return []
+            shown = sa.select(document.c.id).where(
+                document.c.id.in_([one.id for one in found]),
+                document.c.live_version.is_not(None),
+                document.c.status != DocumentStatus.DELETING.value,
+                *documents_in(scope, connection),
+            )
+            visible = set(connection.execute(shown).scalars())
+        return [one for one in found if one.id in visible][:MOST_NAMED]
+
+    def _names(self, connection: sa.Connection, tenant_id: str) -> _Names:
+        """The names of a tenant, with those that were added since they were read; the lock is held."""
+        names = self._tenants.setdefault(tenant_id, _Names())
+        self._tenants.move_to_end(tenant_id)
+        next_key = connection.execute(_NEXT_KEY).scalar_one()
+        if names.next_key == next_key:
+            return names
+        if names.next_key > next_key:  # the data of an older backup
+            names = self._tenants[tenant_id] = _Names()
+        wanted = _NAMES.where(document.c.tenant_id == tenant_id)
+        if names.next_key:
+            new = sa.select(chunk.c.document_id).where(chunk.c.key >= names.next_key, chunk.c.ordinal == 0)
+            wanted = wanted.where(document.c.id.in_(new))
+        for row in connection.execute(wanted):
+            called = f"{words_of_name(row.filename)} {row.title or ''}"
+            names.index.add(row.id, group=row.collection_id, words=name_words(called))
+        names.next_key = next_key
+        self._evict()
+        return names
+
+    def _evict(self) -> None:
+        held = sum(len(one.index) for one in self._tenants.values())
+        while held > self._most and len(self._tenants) > 1:
+            held -= len(self._tenants.popitem(last=False)[1].index)
