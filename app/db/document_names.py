@@ -14,8 +14,11 @@ from ingestion.titles import words_of_name
 from retrieval.name_index import MOST_NAMED, NamedDocument, NameIndex, name_words
 from retrieval.types import Scope
 
+LEAST_CHUNKS = 8
+"""Chunks of a document from which on its name counts: the passages of a short one are found by its headings."""
+
 _MOST_DOCUMENTS = 2_000_000  # held over all tenants: about 1 kB each
-_FILTERED = 500  # candidates where a filter has to choose among them
+_MOST_CHECKED = 500  # documents that are named as surely, of which some may be deleted or out of scope
 _NEXT_KEY = sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
 _LIVE = sa.and_(document_version.c.document_id == document.c.id, document_version.c.version == document.c.live_version)
 _NAMES = (
@@ -37,8 +40,8 @@ class DocumentNames:
     """Implements `NamedDocuments`. Safe to call from several threads.
 
     Chunks' keys increase, and are assigned in the transaction that makes a version searchable. So the key counter tells
-    whether names are missing, and only those are read. A deleted document stays in memory, and is left out of what is
-    found, which is read from SQL. Where more documents are held than allowed, the tenants that asked longest ago are
+    whether names are missing, and only those are read. What is found is read from SQL: a document that was deleted is
+    left out, and forgotten then. Where more documents are held than allowed, the tenants that asked longest ago are
     forgotten.
 
     Example:
@@ -46,9 +49,13 @@ class DocumentNames:
         [NamedDocument(id='doc_1', share=1.0, words=frozenset({'acme', '2018'}))]
     """
 
-    def __init__(self, database: Database, *, most_documents: int = _MOST_DOCUMENTS) -> None:
+    def __init__(
+        self, database: Database, *, most_documents: int = _MOST_DOCUMENTS, most_named: int = MOST_NAMED
+    ) -> None:
+        """Hold the names of `most_documents`; where a question names more than `most_named` in scope, it names none."""
         self._database = database
         self._most = most_documents
+        self._most_named = most_named
         self._tenants: OrderedDict[str, _Names] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -59,7 +66,6 @@ class DocumentNames:
             InvalidFilter: The scope's filter cannot be compiled.
             StoreUnavailable: The database cannot be read.
         """
-        asked = name_words(question)
         collections = None if scope.collection_ids is None else frozenset(scope.collection_ids)
         documents = None if scope.document_ids is None else frozenset(scope.document_ids)
 
@@ -71,17 +77,22 @@ class DocumentNames:
         with self._database.read() as connection:
             with self._lock:
                 index = self._names(connection, scope.tenant_id).index
-                found = index.named(asked, allowed=allowed, most=_FILTERED if scope.filter else 2 * MOST_NAMED)
+                found = index.named(question, allowed=allowed, most=_MOST_CHECKED)
             if not found:
                 return []
-            shown = sa.select(document.c.id).where(
+            there = sa.select(document.c.id).where(
                 document.c.id.in_([one.id for one in found]),
                 document.c.live_version.is_not(None),
                 document.c.status != DocumentStatus.DELETING.value,
-                *documents_in(scope, connection),
             )
-            visible = set(connection.execute(shown).scalars())
-        return [one for one in found if one.id in visible][:MOST_NAMED]
+            present = set(connection.execute(there).scalars())
+            inside = set(connection.execute(there.where(*documents_in(scope, connection))).scalars())
+        with self._lock:
+            for one in found:
+                if one.id not in present:
+                    index.remove(one.id)
+        shown = [one for one in found if one.id in inside]
+        return shown if len(shown) <= self._most_named else []
 
     def _names(self, connection: sa.Connection, tenant_id: str) -> _Names:
         """The names of a tenant, with those that were added since they were read; the lock is held."""
@@ -92,13 +103,13 @@ class DocumentNames:
             return names
         if names.next_key > next_key:  # the data of an older backup
             names = self._tenants[tenant_id] = _Names()
-        wanted = _NAMES.where(document.c.tenant_id == tenant_id)
+        wanted = _NAMES.where(document.c.tenant_id == tenant_id, document_version.c.chunk_count >= LEAST_CHUNKS)
         if names.next_key:
             new = sa.select(chunk.c.document_id).where(chunk.c.key >= names.next_key, chunk.c.ordinal == 0)
             wanted = wanted.where(document.c.id.in_(new))
         for row in connection.execute(wanted):
-            called = f"{words_of_name(row.filename)} {row.title or ''}"
-            names.index.add(row.id, group=row.collection_id, words=name_words(called))
+            called = name_words(words_of_name(row.filename)), name_words(row.title or "")
+            names.index.add(row.id, group=row.collection_id, names=called)
         names.next_key = next_key
         self._evict()
         return names
