@@ -1,7 +1,7 @@
 """A tokenizer for servers whose own is not known: a token stands for three bytes of UTF-8, or for a role.
 
 Three bytes a token is more than English needs and about what Chinese needs, so a prompt that fits by this count fits
-the server's window as a rule; the server's own count goes on the bill.
+the server's window as a rule.
 """
 
 from collections.abc import Sequence

@@ -40,7 +40,9 @@ class RemoteSequence:
 
     `counted` is, in order of preference: the server's running count, the ids it sent, or each chunk's text
     counted by our tokenizer; `tallied` of it are in the engine's statistics. Times are `time.monotonic` seconds.
-    `traceparent` is the header that makes the server's spans part of the request's trace.
+    `counts_prompt` is whether the server's count of the prompt replaces ours: both must be of one tokenizer, since the
+    prompt's parts are counted by ours. `traceparent` is the header that makes the server's spans part of the request's
+    trace.
     """
 
     request: GenerationRequest
@@ -50,6 +52,7 @@ class RemoteSequence:
     stop: StopStrings
     stream: CountedStream
     observer: Observer
+    counts_prompt: bool = True
     task: asyncio.Task[FinishReason] | None = None
     timer: asyncio.TimerHandle | None = None
     cut: FinishReason | None = None
@@ -96,7 +99,8 @@ class RemoteSequence:
         if chunk.usage is not None:
             self.final_count = chunk.usage.completion_tokens
             self.counted = max(self.counted, self.final_count)
-            self.prompt_tokens = chunk.usage.prompt_tokens or self.prompt_tokens
+            if self.counts_prompt:
+                self.prompt_tokens = chunk.usage.prompt_tokens or self.prompt_tokens
             self.cached_tokens = chunk.usage.cached_tokens or self.cached_tokens
         self.logprobs.extend(chunk.logprobs)
         if chunk.text:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from app.db.scopes import documents_in
+from app.db.scopes import NEXT_KEY, documents_in
 from app.db.session import Database
-from app.db.tables.documents import chunk, document, document_version, key_counter
+from app.db.tables.documents import chunk, document, document_version
 from app.types import DocumentStatus
 from ingestion.titles import words_of_name
 from retrieval.name_index import MOST_NAMED, NamedDocument, NameIndex, name_words
@@ -19,10 +19,15 @@ LEAST_CHUNKS = 8
 
 _MOST_DOCUMENTS = 2_000_000  # held over all tenants: about 1 kB each
 _MOST_CHECKED = 500  # documents that are named as surely, of which some may be deleted or out of scope
-_NEXT_KEY = sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
 _LIVE = sa.and_(document_version.c.document_id == document.c.id, document_version.c.version == document.c.live_version)
 _NAMES = (
-    sa.select(document.c.id, document.c.collection_id, document_version.c.filename, document_version.c.title)
+    sa.select(
+        document.c.id,
+        document.c.collection_id,
+        document_version.c.filename,
+        document_version.c.title,
+        document_version.c.chunk_count,
+    )
     .select_from(document)
     .join(document_version, _LIVE)
 )
@@ -98,16 +103,19 @@ class DocumentNames:
         """The names of a tenant, with those that were added since they were read; the lock is held."""
         names = self._tenants.setdefault(tenant_id, _Names())
         self._tenants.move_to_end(tenant_id)
-        next_key = connection.execute(_NEXT_KEY).scalar_one()
+        next_key = connection.execute(NEXT_KEY).scalar_one()
         if names.next_key == next_key:
             return names
         if names.next_key > next_key:  # the data of an older backup
             names = self._tenants[tenant_id] = _Names()
-        wanted = _NAMES.where(document.c.tenant_id == tenant_id, document_version.c.chunk_count >= LEAST_CHUNKS)
+        wanted = _NAMES.where(document.c.tenant_id == tenant_id)
         if names.next_key:
             new = sa.select(chunk.c.document_id).where(chunk.c.key >= names.next_key, chunk.c.ordinal == 0)
             wanted = wanted.where(document.c.id.in_(new))
         for row in connection.execute(wanted):
+            if row.chunk_count < LEAST_CHUNKS:
+                names.index.remove(row.id)  # a former version may have been longer
+                continue
             called = name_words(words_of_name(row.filename)), name_words(row.title or "")
             names.index.add(row.id, group=row.collection_id, names=called)
         names.next_key = next_key

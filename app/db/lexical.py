@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from app.db import fts5
 from app.db.dialect import kind_of
-from app.db.scopes import documents_in, is_live
+from app.db.scopes import NEXT_KEY, documents_in, is_live
 from app.db.session import Database
-from app.db.tables.documents import chunk, document, document_version, key_counter
+from app.db.tables.documents import chunk, document, document_version
 from retrieval.key_set import KeySet
 from retrieval.tantivy_fields import LexicalEntry
 from retrieval.terms import is_unspaced, pieces, words
@@ -119,9 +119,8 @@ class LexicalEntryRepository:
 
     def next_key(self) -> int:
         """The key that the next new chunk will get."""
-        query = sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
         with self._database.read() as connection:
-            return int(connection.execute(query).scalar_one())
+            return int(connection.execute(NEXT_KEY).scalar_one())
 
     def entries(self, keys: Sequence[int]) -> Iterator[list[LexicalEntry]]:
         """The visible chunks among `keys`, in batches, each its own transaction."""

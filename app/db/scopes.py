@@ -36,7 +36,8 @@ def is_live() -> sa.ColumnElement[bool]:
 _MOST_KEYS = 16_000_000  # cached over all scopes: 128 MB, and an eighth more for their bitmaps
 _MOST_SCOPES = 1024
 
-_NEXT_KEY = sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
+NEXT_KEY = sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
+"""The key that the next new chunk will get."""
 
 _Name: TypeAlias = tuple[str, frozenset[str] | None]
 
@@ -77,7 +78,7 @@ class ScopeKeys:
                 known = self._entries.get(name)
                 if known is not None:
                     self._entries.move_to_end(name)
-            next_key = connection.execute(_NEXT_KEY).scalar_one()
+            next_key = connection.execute(NEXT_KEY).scalar_one()
             if known is not None and known.next_key == next_key:
                 return known.keys
             conditions = documents_in(scope, connection)

@@ -55,8 +55,10 @@ def add_gguf(file: Path, *, models_dir: Path, convert: Convert = convert_in_subp
             known = read_manifest(folder)
             if known is not None and known.source_sha256 == digest and is_whole(folder, known, digests=True):
                 return added
+            for left in models_dir.glob(f"{_WORK}{folder.name}-*"):  # of a conversion that was killed
+                shutil.rmtree(left)
             _require_room(file, models_dir)
-            with tempfile.TemporaryDirectory(prefix=_WORK, dir=models_dir) as work:
+            with tempfile.TemporaryDirectory(prefix=f"{_WORK}{folder.name}-", dir=models_dir) as work:
                 made = Path(work) / "model"
                 made.mkdir()
                 converted_by = convert(file, made)

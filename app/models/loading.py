@@ -128,8 +128,8 @@ def load_generator(settings: Settings, embedder: ChunkingEmbedder) -> tuple[Toke
     from generation.tokenizer import ChatTokenizer
 
     if settings.remote_api == "chat":
-        letters = ByteTokenizer()
-        return letters, letters.revision, _remote_engine(settings, letters)
+        by_bytes = ByteTokenizer()
+        return by_bytes, by_bytes.revision, _remote_engine(settings, by_bytes)
     generator = resolve(settings.generator, models_dir=settings.models_dir)
     tokenizer = ChatTokenizer.load(generator)
     if settings.remote_url:

@@ -1,4 +1,4 @@
-"""generation.remote_chat: a server of chat completions is sent messages, and its count goes on the bill."""
+"""generation.remote_chat: a server of chat completions is sent messages, and what it wrote is billed by its count."""
 
 import json
 from dataclasses import replace
@@ -29,15 +29,16 @@ def asked(**changed: Any) -> GenerationRequest:
     return replace(request(prompt=prompt), **changed)
 
 
-async def test_messages_are_sent_and_the_servers_count_is_billed(serve: Start) -> None:
+async def test_messages_are_sent_and_the_prompt_is_billed_by_the_count_of_its_parts(serve: Start) -> None:
     engine, server = serve(like_ollama("Guten", " Tag.", prompt=19, completion=4), api="chat")
     observer = RecordingObserver()
 
-    deltas, done = await read(engine.submit(asked(), observer=observer))
+    sent = asked()
+    deltas, done = await read(engine.submit(sent, observer=observer))
 
     assert [delta.text for delta in deltas if delta.text] == ["Guten", " Tag."]
     assert outcome(done) == (FinishReason.STOP, "Guten Tag.", 4)
-    assert done.prompt_tokens == 19
+    assert done.prompt_tokens == len(sent.prompt)
     assert observer.wait() == done
     body = server.asked().body
     assert body["messages"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Grüße?"}]

@@ -1,4 +1,6 @@
-"""Finds passages: search, preference for a conversation's documents, reranking; each model call is on the ledger.
+"""Finds passages: search, documents preferred or named, reranking; each model call is on the ledger.
+
+Documents that the question names are searched by themselves, too, and ranked among the others (docs/adr/0092).
 
 A follow-up prefers the documents that the last answer cited (`Question.preferred`). They are searched by themselves,
 with the vector of the search in the whole scope, so no model is called twice. Where they hold evidence, passages of

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
 from typing import TypeAlias
 
 from app.answering.verification.statement import Statement, parse_statement
@@ -11,6 +10,7 @@ from retrieval.types import Source
 
 Leaf: TypeAlias = str | int | float
 _PER_CENT = 100
+_LARGEST = 10**300
 
 
 def unsupported_leaves(text: str, sources: Sequence[Source], *, schema: str) -> tuple[str, ...]:
@@ -21,22 +21,21 @@ def unsupported_leaves(text: str, sources: Sequence[Source], *, schema: str) -> 
     names, as those of an `enum`, are a choice and state nothing.
 
     Args:
-        text: The document. Text that is no whole JSON document has no leaves.
+        text: The document. Text that is no whole JSON document, or too deep, has no leaves.
         sources: The sources that were presented.
         schema: The JSON Schema of the document, as text.
     """
     try:
         document = json.loads(text)
         chosen = set(_constants(json.loads(schema)))
+        leaves = list(_leaves(document))
     except (ValueError, RecursionError):
         return ()
     evidence = parse_statement("\n".join(source.body for source in sources))
     above = " ".join(part for source in sources for part in (*source.hit.chunk.heading_path, source.hit.chunk.filename))
     around = frozenset(parse_statement(above).words)
     return tuple(
-        pointer
-        for pointer, leaf in _leaves(document)
-        if leaf not in chosen and not _stated(leaf, evidence, around=around)
+        pointer for pointer, leaf in leaves if leaf not in chosen and not _stated(leaf, evidence, around=around)
     )
 
 
@@ -44,9 +43,9 @@ def _stated(leaf: Leaf, evidence: Statement, *, around: frozenset[str]) -> bool:
     """Whether the sources state a value."""
     if isinstance(leaf, str):
         return not lacks_detail(parse_statement(leaf, fragment=True), evidence, around=around)
-    if isinstance(leaf, float) and not isfinite(leaf):  # "1e999" is JSON
-        return False
     size = abs(leaf)  # a document writes a negative number with a sign or in brackets
+    if not size <= _LARGEST:  # "1e999" is JSON, and Python writes no integer of thousands of digits
+        return False
     written = (size, size * _PER_CENT) if evidence.percent else (size,)
     return any(not lacks_detail(parse_statement(_digits(one)), evidence, around=around) for one in written)
 

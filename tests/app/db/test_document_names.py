@@ -63,6 +63,17 @@ def test_a_short_document_is_not_known_by_its_name(database: Database) -> None:
     assert named(DocumentNames(database), "What is the travel policy?") == []
 
 
+def test_a_document_that_became_short_is_no_longer_known_by_its_name(database: Database) -> None:
+    library, _ = filled(database)
+    names = DocumentNames(database)
+    long = indexed(library, external_id="x", filename="winter plan.txt")
+    assert named(names, "the winter plan") == [long.id]
+
+    library.index("short", external_id="x", filename="note.txt")
+
+    assert named(names, "the winter plan") == []
+
+
 def test_a_deleted_document_is_not_found(database: Database) -> None:
     library, documents = filled(database)
     names, lease = DocumentNames(database), documents["lease with Novak.txt"]

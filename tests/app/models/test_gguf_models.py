@@ -56,9 +56,11 @@ def test_a_file_is_converted_to_a_model_that_loads_with_the_tokenizer_of_its_fam
 
 def test_a_file_is_converted_once_and_again_where_its_folder_is_damaged_or_it_is_another_file(tmp_path: Path) -> None:
     convert, file, models = Convert(), made_gguf(tmp_path / "tiny.gguf"), tmp_path / "models"
+    (models / ".convert-local--tiny-killed").mkdir(parents=True)
     added = add_gguf(file, models_dir=models, convert=convert)
     assert add_gguf(file, models_dir=models, convert=convert) == added
     assert convert.calls == 1
+    assert [path.name for path in models.iterdir() if path.is_dir()] == [added.folder.name]
 
     (added.folder / "model.safetensors").write_bytes(b"damage!")
     assert add_gguf(file, models_dir=models, convert=convert) == added

@@ -61,13 +61,14 @@ def test_a_choice_that_the_schema_offers_states_nothing() -> None:
     assert unsupported_leaves(text, SOURCES, schema=schema) == ("/other",)
 
 
-@pytest.mark.parametrize("text", ["", '{"value": 9', "[" * 100_000, "no JSON"])
+@pytest.mark.parametrize("text", ["", '{"value": 9', "[" * 100_000, "[" * 900 + "]" * 900, "no JSON"])
 def test_text_that_is_no_whole_document_has_no_values(text: str) -> None:
     assert unsupported_leaves(text, SOURCES, schema=ANY) == ()
 
 
 def test_numbers_beyond_those_of_floating_point_are_listed() -> None:
     assert unsupported_leaves('{"value": 1e999, "small": 1e-7}', SOURCES, schema=ANY) == ("/value", "/small")
+    assert unsupported_leaves(f'{{"value": {"9" * 4300}}}', SOURCES, schema=ANY) == ("/value",)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
