@@ -152,7 +152,6 @@ class RemoteEngine:
             stop=StopStrings(request.sampling.stop),
             stream=CountedStream(on_close=lambda: self._left(sequence), on_drained=self._finisher.wake),
             observer=observer,
-            counts_prompt=self._config.api == "completions",
         )
         return sequence
 

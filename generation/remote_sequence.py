@@ -40,9 +40,7 @@ class RemoteSequence:
 
     `counted` is, in order of preference: the server's running count, the ids it sent, or each chunk's text
     counted by our tokenizer; `tallied` of it are in the engine's statistics. Times are `time.monotonic` seconds.
-    `counts_prompt` is whether the server's count of the prompt replaces ours: both must be of one tokenizer, since the
-    prompt's parts are counted by ours. `traceparent` is the header that makes the server's spans part of the request's
-    trace.
+    `traceparent` is the header that makes the server's spans part of the request's trace.
     """
 
     request: GenerationRequest
@@ -52,7 +50,6 @@ class RemoteSequence:
     stop: StopStrings
     stream: CountedStream
     observer: Observer
-    counts_prompt: bool = True
     task: asyncio.Task[FinishReason] | None = None
     timer: asyncio.TimerHandle | None = None
     cut: FinishReason | None = None
@@ -99,8 +96,7 @@ class RemoteSequence:
         if chunk.usage is not None:
             self.final_count = chunk.usage.completion_tokens
             self.counted = max(self.counted, self.final_count)
-            if self.counts_prompt:
-                self.prompt_tokens = chunk.usage.prompt_tokens or self.prompt_tokens
+            self.prompt_tokens = chunk.usage.prompt_tokens or self.prompt_tokens
             self.cached_tokens = chunk.usage.cached_tokens or self.cached_tokens
         self.logprobs.extend(chunk.logprobs)
         if chunk.text:

@@ -16,6 +16,7 @@ from app.answering.question import Question
 from app.answering.states.finished import Finished
 from app.answering.states.sources import NO_SOURCES
 from app.answering.states.strategy import Begun
+from app.apportionment import components_of, shares_of
 from app.db.answer_citations import AnswerOutcome, AnswerResult
 from app.errors import BudgetExceeded, Conflict, Forbidden, InvalidRequest, NotFound, StoreUnavailable
 from app.telemetry.logs import logger
@@ -191,11 +192,12 @@ def _usage(begun: Begun, finished: Finished) -> TokenUsage:
         call = ModelCall(purpose=Purpose.ANSWER, model=finished.model, prompt_tokens=components.total, planned=True)
         planned = called(call)
     elif completion is not None and completion.prompt_tokens:  # as on the ledger: one never read cost nothing
-        components = prompt.components
+        components = components_of(prompt.components, completion.prompt_tokens)
     context = NO_SOURCES if begun.grounding is None else begun.grounding.context
+    shares = shares_of(prompt.shares(context), components.context) if components.total else ()
     return TokenUsage(
         components=components,
-        by_document={share.document_id: share.tokens for share in prompt.shares(context)} if components.total else {},
+        by_document={share.document_id: share.tokens for share in shares},
         calls=(*begun.meter.calls, *planned),
     )
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from app.apportionment import shares_of
 from app.db.dialect import insert_or_ignore
 from app.db.tables.documents import embedding_checkpoint, job
 from app.db.tables.ledger import api_request, usage_event, usage_event_document
-from app.types import JobStatus, Reservation, UsageStatus
+from app.types import DocumentShare, JobStatus, Reservation, UsageStatus
 
 COMPONENTS = ("tok_system", "tok_history", "tok_context", "tok_question", "tok_template")
 """The columns that sum to the input of a generator's call."""
@@ -28,6 +29,8 @@ _NEW_EVENT = sa.insert(usage_event)
 _NEW_SHARES = sa.insert(usage_event_document)
 _CHANGE = sa.update(usage_event).where(_MINE)
 _NOT_READ = sa.update(usage_event_document).where(usage_event_document.c.event_id == sa.bindparam("its_event"))
+_SHARES = sa.select(usage_event_document).where(usage_event_document.c.event_id == sa.bindparam("its_event"))
+_SHARE = _NOT_READ.where(usage_event_document.c.document_id == sa.bindparam("its_document"))
 _CHECKPOINT = sa.update(usage_event).where(
     _MINE, usage_event.c.status == UsageStatus.RESERVED, usage_event.c.output_tokens < sa.bindparam("noted")
 )
@@ -102,6 +105,19 @@ def note_output(connection: sa.Connection, event_id: str, output_tokens: int) ->
 def forget_shares(connection: sa.Connection, event_id: str) -> None:
     """Set the documents' shares of a call that read nothing to 0 tokens."""
     connection.execute(_NOT_READ, {"its_event": event_id, "tokens": 0})
+
+
+def scale_shares(connection: sa.Connection, event_id: str, context_tokens: int) -> None:
+    """Let the documents' shares of a settled call, which only shrink, sum to its context of `context_tokens`."""
+    rows = connection.execute(_SHARES, {"its_event": event_id}).all()
+    before = {row.document_id: DocumentShare(row.document_id, row.chunks, row.tokens) for row in rows}
+    changed = [
+        {"its_event": event_id, "its_document": share.document_id, "tokens": share.tokens}
+        for share in (shares_of(before.values(), context_tokens) if before else ())
+        if share != before[share.document_id]
+    ]
+    if changed:
+        connection.execute(_SHARE, changed)
 
 
 def is_unfinished(connection: sa.Connection, job_id: str) -> bool:

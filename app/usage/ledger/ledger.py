@@ -14,6 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from app.apportionment import components_of
 from app.db.dialect import lock_tables
 from app.db.session import Database
 from app.db.tables.ledger import answer_citation, answer_outcome, usage_event
@@ -31,6 +32,7 @@ from app.usage.ledger.call_rows import (
     left_open,
     locked_call,
     note_output,
+    scale_shares,
 )
 from app.usage.ledger.entry import Entry, LedgerObserver
 from app.usage.ledger.events import Bill, UsageEvent, bill_of, events_of
@@ -210,6 +212,7 @@ class Ledger:
         assert row is not None, "a settled call was reserved"
         if row.status != UsageStatus.RESERVED:
             return False
+        counts = _input_counts(row, settlement.input_tokens)
         ttft = None if settlement.first_token_ms is None else round(settlement.first_token_ms * 1000)
         self._close(
             connection,
@@ -222,10 +225,12 @@ class Ledger:
             first_token_at=None if ttft is None else row.accepted_at + ttft,
             ttft_us=ttft,
             total_us=None if settlement.total_ms is None else round(settlement.total_ms * 1000),
-            **_input_counts(row, settlement.input_tokens),
+            **counts,
         )
         if settlement.input_tokens == 0:
             forget_shares(connection, event_id)
+        elif counts.get("tok_context", row.tok_context) < row.tok_context:
+            scale_shares(connection, event_id, counts["tok_context"])
         return True
 
     def recover(self) -> int:
@@ -319,16 +324,11 @@ class Ledger:
 
 
 def _input_counts(row: sa.Row[Any], input_tokens: int | None) -> dict[str, int]:
-    """The changed columns of a call's input, whose components still sum to it; none if the reserved count stays.
-
-    If a remote server counts another number than was sent, the difference goes to the template. A count that would
-    make the template negative is ignored.
-    """
+    """The changed columns of a call's input, whose components still sum to it; none if the reserved count stays."""
     if input_tokens is None:
         return {}
     if not Operation(row.operation).generates:
         return {"input_tokens": input_tokens}
-    if input_tokens == 0:
-        return dict.fromkeys(("input_tokens", *COMPONENTS), 0)
-    template = row.tok_template + input_tokens - row.input_tokens
-    return {"input_tokens": input_tokens, "tok_template": template} if template >= 0 else {}
+    planned = Components(**{name.removeprefix("tok_"): getattr(row, name) for name in COMPONENTS})
+    counted = components_of(planned, input_tokens)
+    return {"input_tokens": input_tokens} | {name: getattr(counted, name.removeprefix("tok_")) for name in COMPONENTS}

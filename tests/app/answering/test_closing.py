@@ -63,6 +63,17 @@ def quoted(outcome: Outcome) -> Answer:
     return report(by_quotes(grounding, selection), grounding)
 
 
+@pytest.mark.parametrize(
+    ("counted", "components"),
+    [(7, Components(template=4, question=3)), (9, Components(template=6, question=3)), (2, Components(1, question=1))],
+)
+def test_the_components_of_an_answer_sum_to_what_the_server_counted(counted: int, components: Components) -> None:
+    usage = report(generated(prompt_tokens=counted), grounding_of(QUESTION, Context((), (), 0))).usage
+
+    assert usage.components == components
+    assert usage.components.total == sum(call.prompt_tokens for call in usage.calls if call.purpose is Purpose.ANSWER)
+
+
 def generated(reason: FinishReason = FinishReason.STOP, *, prompt_tokens: int = 7) -> Finished:
     completion = Completion("req_1", "Because", (1, 2), reason, prompt_tokens, 0, 2, Timings(1.0, 2.0, 3.0))
     return Finished(

@@ -111,7 +111,7 @@ def test_how_it_ended_is_on_the_row_with_what_was_generated_and_delivered(ledger
         (0, Components()),
         (12, Components(template=6, question=6)),
         (7, Components(template=1, question=6)),
-        (5, Components(template=4, question=6)),  # fewer than the question alone: not to be believed
+        (5, Components(template=2, question=3)),  # fewer than the question alone: each part is scaled
     ],
 )
 def test_an_input_that_another_server_counted_still_adds_up(ledger, counted, components):

@@ -109,16 +109,49 @@ def test_an_embedding_has_tokens_and_no_parts(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("operation", [Operation.CHAT, Operation.REWRITE])
-@pytest.mark.parametrize(("counted", "parts"), [(0, Components()), (23, Components(5, 3, 4, 5, 6)), (17, None)])
-def test_a_generators_prompt_keeps_its_parts_whatever_a_server_counts(
-    ledger: Ledger, operation: Operation, counted: int, parts: Components | None
+@pytest.mark.parametrize(
+    ("counted", "parts", "shares"),
+    [
+        (0, Components(), (0, 0)),
+        (23, Components(5, 3, 4, 5, 6), (4, 2)),
+        (19, Components(1, 3, 4, 5, 6), (4, 2)),
+        (10, Components(1, 2, 2, 2, 3), (2, 1)),
+        (1, Components(0, 0, 0, 0, 1), (1, 0)),
+    ],
+)
+def test_a_generators_parts_and_documents_sum_to_whatever_a_server_counts(
+    ledger: Ledger, operation: Operation, counted: int, parts: Components, shares: tuple[int, int]
 ) -> None:
-    ledger.reserve(reservation(operation=operation))
+    ledger.reserve(
+        reservation(operation=operation, documents=[DocumentShare("doc_1", 2, 4), DocumentShare("doc_2", 1, 2)])
+    )
     ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED, input_tokens=counted))
 
-    (row,) = ledger.usage("req_1")
-    assert row.components == (parts if parts is not None else Components(2, 3, 4, 5, 6))
-    assert row.input_tokens == row.components.total
+    row = only(ledger)
+    assert (row.components, row.input_tokens) == (parts, counted)
+    assert tuple(share.tokens for share in row.documents) == shares
+    assert [share.chunks for share in row.documents] == [2, 1]
+
+
+def test_a_share_shrinks_to_what_its_settled_call_read_and_no_further(ledger: Ledger, database: Database) -> None:
+    shares = [DocumentShare("doc_1", 2, 4), DocumentShare("doc_2", 1, 2)]
+    ledger.reserve(reservation(documents=shares))
+    ledger.reserve(reservation("req_2:1", documents=shares))
+    ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED, input_tokens=10))
+    ledger.settle("req_2:1", Settlement(status=UsageStatus.COMPLETED, input_tokens=20))
+
+    for forged in ("tokens = tokens - 1", "tokens = tokens + 1", "chunks = 9", "document_id = 'doc_3'"):
+        with pytest.raises(sa.exc.IntegrityError, match="immutable"), database.write() as connection:
+            connection.exec_driver_sql(f"UPDATE usage_event_document SET {forged} WHERE document_id = 'doc_1'")
+    assert [share.tokens for share in only(ledger).documents] == [2, 1]
+    assert [share.tokens for share in only(ledger, "req_2").documents] == [4, 2]
+
+
+def test_the_shares_of_a_call_that_runs_do_not_change(ledger: Ledger, database: Database) -> None:
+    ledger.reserve(reservation(documents=[DocumentShare("doc_1", 1, 6)]))
+
+    with pytest.raises(sa.exc.IntegrityError, match="immutable"), database.write() as connection:
+        connection.exec_driver_sql("UPDATE usage_event_document SET tokens = 5")
 
 
 def test_a_prompt_that_was_never_read_was_read_of_no_document(ledger: Ledger, database: Database) -> None:
