@@ -206,6 +206,7 @@ class Assembly:
                 verification=verification,
                 memo=memo,
                 quote_unverified=settings.quotes_unconfirmed,
+                sure_quotes_answer=settings.sure_quotes_answer(model_class),
             )
 
         ways = {one: strategies(settings, one, quoting, generating) for one in ModelClass}

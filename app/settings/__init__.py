@@ -74,6 +74,10 @@ class Settings(
             return model_class == "quotes" and not self.extractive
         return self.answers == "quotes" and not self.extractive
 
+    def sure_quotes_answer(self, model_class: str) -> bool:
+        """Whether a model of this class words an answer only where quotes do not surely give one."""
+        return self.answers == "auto" and model_class == "writer" and not self.extractive
+
     @property
     def quotes_unconfirmed(self) -> bool:
         """Whether quotes follow an answer of which nothing is verified."""

@@ -28,7 +28,8 @@ class AnswerSettings(BaseModel, frozen=True):
     answers: Literal["auto", "quotes", "generated"] = Field(
         default="auto",
         description="What answers are: quotes from the documents, with the words that answer marked and leading, or "
-        "text generated from all passages found; auto is quotes where the class of the generator is.",
+        "text generated from the passages found; auto is quotes where the class of the generator is, and for a writer "
+        "where they are sure of a question that a few words answer.",
     )
     model_class: Literal["auto", "quotes", "writer", "strong"] = Field(
         default="auto",

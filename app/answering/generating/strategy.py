@@ -14,6 +14,7 @@ from app.answering.generating.held_text import HeldText
 from app.answering.generating.prompts import Prompts
 from app.answering.generating.refusing import after_generation, is_unconfirmed, refused_before_generation
 from app.answering.languages.other_language import OtherLanguage
+from app.answering.languages.question_kind import asks_for_words
 from app.answering.languages.refusals import refuses
 from app.answering.metering.meter import Meter
 from app.answering.prompt import Prompt
@@ -50,11 +51,13 @@ class Generating:
         verification: Verification,
         memo: Memo,
         quote_unverified: bool = False,
+        sure_quotes_answer: bool = False,
     ) -> None:
         """Choose what reads, writes and verifies.
 
         Without a quoter words select what is repeated, and the model alone refuses. `quote_unverified` says whether
-        quotes follow an answer of which nothing is verified.
+        quotes follow an answer of which nothing is verified. `sure_quotes_answer` says whether nothing is generated
+        where quotes surely answer a question for a few words.
         """
         self._generator = generator
         self._prompts = prompts
@@ -62,6 +65,7 @@ class Generating:
         self._verification = verification
         self._memo = memo
         self._quote_unverified = quote_unverified
+        self._sure_quotes_answer = sure_quotes_answer
 
     def admit(self, question: Question) -> None:  # noqa: ARG002 - a model can answer every question
         """As `Strategy.admit`."""
@@ -81,6 +85,8 @@ class Generating:
                 if opened.reads:
                     yield Sources(grounding, final=False)
                 selection = opened.read()
+        if not meter.closed and self._answers(question, selection):
+            return by_quotes(grounding, selection)
         with station("prompt"):
             shown, found = self._prompts.chosen(grounding, selection)
             prompt = self._prompts.prompt(shown, found)
@@ -141,6 +147,16 @@ class Generating:
             _quote(prompted, writer.footnotes, completion)
         finished = generated(grounding, writer.footnotes, completion, selection, generation.refused_from)
         yield replace(finished, prompt=prompted.prompt, model=model)
+
+    def _answers(self, question: Question, selection: Selection | None) -> bool:
+        """Whether quotes are the whole answer: they surely are one, to a question that a few words answer.
+
+        A caller that gives instructions or asks for what quotes do not have wants the model's words (docs/adr/0093).
+        """
+        if not self._sure_quotes_answer or selection is None or not selection.decides or question.dry_run:
+            return False
+        wants_words = question.instructions or question.json_schema or question.sampling.logprobs is not None
+        return not wants_words and selection.outcome == "answered" and asks_for_words(question.text)
 
     def _replaces(self, prompted: "Prompted") -> bool:
         """Whether quotes replace the model's text where it refuses: a reader has read the sources and found some."""

@@ -51,6 +51,7 @@ def make_answerer(
     quoter: Quoter | None = None,
     quotes: QuotesAs = QuotesAs.NOTHING,
     quote_unverified: bool = False,
+    sure_quotes_answer: bool = False,
     model_class: ModelClass = ModelClass.QUOTES,
     conversations: Conversations | None = None,
     citations: CitationRecord | None = None,
@@ -72,6 +73,7 @@ def make_answerer(
         verification=verification or WordsAlone(),
         memo=memo,
         quote_unverified=quote_unverified,
+        sure_quotes_answer=sure_quotes_answer,
     )
     strategies: dict[QuotesAs, tuple[Strategy, ...]] = {
         QuotesAs.ONLY: (quoting,),

@@ -23,8 +23,10 @@ Serve = Callable[..., Service]
 def serve(state: State) -> Iterator[Serve]:
     with ExitStack() as stack:
 
-        def start(says: str, *, model_class: ModelClass = ModelClass.WRITER) -> Service:
-            serving = pointed_service(state, says, quote_unverified=True, model_class=model_class)
+        def start(says: str, *, model_class: ModelClass = ModelClass.WRITER, sure: bool = False) -> Service:
+            serving = pointed_service(
+                state, says, quote_unverified=True, model_class=model_class, sure_quotes_answer=sure
+            )
             return stack.enter_context(serving)
 
         yield start
@@ -99,3 +101,28 @@ def test_the_prompt_holds_the_likeliest_passage_first_and_points_at_nothing(serv
     assert "Possible answer:" not in service.prompt()
     assert service.prompt().index(SENTENCE) < service.prompt().index("[2] a.txt")
     assert body["citations"][0]["index"] == 1
+
+
+def test_a_writer_is_not_asked_where_quotes_surely_answer_in_a_few_words(serve: Serve) -> None:
+    service = serve(WORDED, sure=True)
+    body, events = service.ask(), service.events()
+
+    assert body["answered"]
+    assert [part["kind"] for part in body["parts"]] == ["lead", "quote"]
+    assert SENTENCE in body["answer"]
+    assert body["words"] == {"state": "none", "reason": None}
+    assert (body["usage"]["completion_tokens"], body["usage"]["components"]["completion"]) == (0, 0)
+    assert service.engine.requests == []
+    (done,) = named(events, "done")
+    assert named(events, "quotes") == []
+    assert "".join(data["text"] for data in named(events, "delta")) == body["answer"]
+    assert done["parts"] == body["parts"]
+
+
+def test_a_writer_words_what_asks_for_a_reason(serve: Serve) -> None:
+    service = serve(WORDED, sure=True)
+
+    body = service.ask("Why did the harbour master log forty ships?")
+
+    assert body["answer"].startswith(WORDED)
+    assert len(service.engine.requests) == 1

@@ -49,6 +49,7 @@ def stations(
     selects: bool = False,
     quotes: QuotesAs = QuotesAs.NOTHING,
     quote_unverified: bool = False,
+    sure_quotes_answer: bool = False,
     model_class: ModelClass = ModelClass.QUOTES,
     limits: Limits = LIMITS,
     passwords: Passwords | None = None,
@@ -68,6 +69,7 @@ def stations(
         selects: Whether quotes are selected from the sources without a reader too.
         quotes: Which questions quotes answer.
         quote_unverified: Whether quotes follow a generated answer of which nothing is verified.
+        sure_quotes_answer: Whether nothing is generated where quotes surely answer in a few words.
         model_class: How well the engine's model reads.
         limits: Of every answer.
         passwords: Where the worker finds what protected files are opened with; none come to it by default.
@@ -110,6 +112,7 @@ def stations(
         quoter=Quoter(embedder=embedder, reader=reader) if selects else None,
         quotes=quotes,
         quote_unverified=quote_unverified,
+        sure_quotes_answer=sure_quotes_answer,
         model_class=model_class,
         conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500)
         if remembers

@@ -61,3 +61,11 @@ def test_by_itself_the_class_decides_whether_quotes_come_first(model_class: str)
     assert not load_settings(generator=EXTRACTIVE).quotes_first(model_class)
     assert load_settings(generator=LARGER, answers="quotes").quotes_first(model_class)
     assert not load_settings(generator=LARGER, answers="generated").quotes_first(model_class)
+
+
+@pytest.mark.parametrize("model_class", ["quotes", "writer", "strong"])
+def test_by_itself_a_writer_alone_leaves_sure_quotes_as_they_are(model_class: str) -> None:
+    assert load_settings(generator=LARGER).sure_quotes_answer(model_class) == (model_class == "writer")
+    for answers in ("quotes", "generated"):
+        assert not load_settings(generator=LARGER, answers=answers).sure_quotes_answer(model_class)
+    assert not load_settings(generator=EXTRACTIVE).sure_quotes_answer(model_class)

@@ -62,7 +62,11 @@ class WideEngine(HeldEngine):
 
 
 def generating(
-    engine: WideEngine, model_class: ModelClass = ModelClass.QUOTES, *, quote_unverified: bool = False
+    engine: WideEngine,
+    model_class: ModelClass = ModelClass.QUOTES,
+    *,
+    quote_unverified: bool = False,
+    sure: bool = False,
 ) -> Generating:
     tokenizer, asking = LetterTokenizer(), ASKING[model_class]
     return Generating(
@@ -72,6 +76,7 @@ def generating(
         verification=WordsAlone(),
         memo=Memo(),
         quote_unverified=quote_unverified,
+        sure_quotes_answer=sure,
     )
 
 

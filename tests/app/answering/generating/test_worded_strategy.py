@@ -14,8 +14,9 @@ from app.answering.generating.strategy import Written
 from app.answering.generating.wording import Wording
 from app.answering.languages.table import REFUSAL
 from app.answering.states.finished import Finished
+from app.answering.states.strategy import Writing
 from generation.ports import Observer
-from generation.types import Completion, Delta, GenerationRequest
+from generation.types import Completion, Delta, GenerationRequest, SamplingParams
 from tests.app.answering.generating.test_strategy import WideEngine, completion_of, generating
 from tests.app.answering.groundings import QUESTION, begun, fitted
 from tests.app.answering.metered import meter_of
@@ -116,3 +117,51 @@ async def test_a_writer_reads_three_passages_without_pointers_and_a_strong_model
     assert [Wording().pointer in prompts[one] for one in ModelClass] == [True, False, False]
     assert [Wording().reminder in prompts[one] for one in ModelClass] == [True, False, False]
     assert [prompts[one].endswith("Question: How many ships came in May?") for one in ModelClass] == [False, True, True]
+
+
+def first(**fields: Any) -> tuple[Finished | Writing, list[GenerationRequest]]:
+    """The answer of a writer that leaves sure quotes as they are, as it begins, and what the engine was asked."""
+    engine, question = WritingEngine(REFUSAL), replace(QUESTION, **fields)
+    strategy, meter = (
+        generating(engine, ModelClass.WRITER, quote_unverified=True, sure=True),
+        meter_of(question, engine=engine),
+    )
+    _, answer = begun(strategy.begin(fitted(strategy, question, 5, meter), meter))
+    return answer, engine.requests
+
+
+def test_where_quotes_surely_answer_in_a_few_words_they_are_the_answer_by_quotes() -> None:
+    answer, requests = first()
+
+    assert isinstance(answer, Finished)
+    assert requests == []
+    assert (answer.reason, answer.model, answer.completion) == (None, "", None)
+    assert lead_in(answer.parts) is not None
+    assert highlighted_in(answer.text, answer.parts)[0] == ["forty ships"]
+    require_tiling(answer.text, answer.parts, answer.citations)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"text": "Why did forty ships come in May?"},
+        {"text": "Wie viele Schiffe kamen im Mai?"},
+        {"text": "List the ships that came in May."},
+        {"instructions": "Answer as a poem."},
+        {"json_schema": ANSWER_SCHEMA, "format": "json"},
+        {"sampling": SamplingParams(max_tokens=1, logprobs=2)},
+    ],
+)
+def test_whoever_wants_more_than_a_few_words_gets_the_models(fields: dict[str, Any]) -> None:
+    answer, requests = first(**fields)
+
+    assert isinstance(answer, Written)
+    assert len(requests) == 1
+
+
+def test_a_dry_run_plans_the_prompt_whatever_quotes_say() -> None:
+    answer, requests = first(dry_run=True)
+
+    assert isinstance(answer, Finished)
+    assert answer.prompt.components.total > 0
+    assert requests == []
