@@ -235,4 +235,4 @@ class TokenLimiter:
         with self._lock:
             hold = self._open.pop(entry.event_id, None)
         if hold is not None:
-            self._rates.settle(hold, entry.input_tokens + entry.output_tokens)
+            self._rates.settle(hold, entry.measures.total_tokens)

@@ -150,8 +150,8 @@ def _listed(key: ApiKey, month: KeyMonth) -> ListedKeyBody:
     used = month.of(key.id)
     spend = KeySpend(
         since=rfc3339(month.since),
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
+        input_tokens=used.measures.input_tokens,
+        output_tokens=used.measures.output_tokens,
         cost=month.cost(key.id),
         currency=month.currency,
     )

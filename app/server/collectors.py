@@ -149,12 +149,12 @@ class TokenMetrics:
     def settle_in(self, connection: sa.Connection, entry: Entry) -> None:  # noqa: ARG002 - the port's signature
         """Count the tokens of a settled call."""
         by_component = {
-            **{name: getattr(entry.components, name) for name in entry.components.__slots__},
-            "output": entry.output_tokens,
-            "cached": entry.cached_tokens,
+            **entry.measures.parts,
+            "output": entry.measures.output_tokens,
+            "cached": entry.measures.input_cached_tokens,
         }
         if not entry.operation.generates:
-            by_component = {"input": entry.input_tokens}
+            by_component = {"input": entry.measures.input_tokens}
         for component, count in by_component.items():
             if count > 0:
                 self._tokens.labels(entry.operation.value, component).inc(count)

@@ -66,15 +66,14 @@ BUGS = (
     Bug(
         "component drift: the parts no longer sum to the prompt",
         "app/usage/ledger/ledger.py",
-        '    return {"input_tokens": input_tokens} | '
-        '{name: getattr(counted, name.removeprefix("tok_")) for name in COMPONENTS}\n',
-        '    return {"input_tokens": input_tokens}\n',
+        '    return counts._replace(**{name: getattr(read, name) for name in ("input_tokens", *PARTS)})\n',
+        "    return counts._replace(input_tokens=input_tokens)\n",
         ("tests/app/usage/ledger/test_ledger.py",),
     ),
     Bug(
         "share drift: the documents' shares no longer sum to the context that a server counted",
         "app/usage/ledger/ledger.py",
-        '            scale_shares(connection, event_id, counts["tok_context"])\n',
+        "            scale_shares(connection, event_id, counts.tok_context)\n",
         "            pass\n",
         ("tests/app/usage/ledger/test_ledger.py",),
     ),

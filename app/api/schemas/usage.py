@@ -1,23 +1,35 @@
 """Bodies of usage reports: OpenAI's pages, buckets and results, with additional fields."""
 
-from typing import Generic, Literal, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from app.api.schemas.budgets import OwnBudget
 from app.api.schemas.shape import RequestBody, ResponseBody
 from app.api.schemas.token_usage import Money
+from app.db.tables.usage_columns import COUNTED, MEASURES, PARTS
 from app.usage.rollups.buckets import LATEST
 
 
-class ReportComponents(ResponseBody):
-    """Prompt tokens by purpose; their sum is `input_tokens`."""
+def counts(says: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of counts for `create_model`, by name, with what they mean."""
+    return {name: (int, Field(description=text)) for name, text in says.items()}
 
-    system: int = Field(description="Instructions.")
-    history: int = Field(description="Earlier turns.")
-    context: int = Field(description="Sources.")
-    question: int = Field(description="Questions.")
-    template: int = Field(description="Chat templates and labels.")
+
+if TYPE_CHECKING:
+
+    class ReportComponents(ResponseBody):
+        """Prompt tokens by purpose; their sum is `input_tokens`."""
+
+else:
+    ReportComponents = create_model(
+        "ReportComponents",
+        __base__=ResponseBody,
+        __module__=__name__,
+        __doc__="Prompt tokens by purpose; their sum is `input_tokens`.",
+        **counts({part: MEASURES[name].says for name, part in PARTS.items()}),
+    )
 
 
 class _Grouped(ResponseBody):
@@ -45,13 +57,13 @@ class _Counted(_Grouped):
     cost: Money = Field(description="Cost; null when no call had a price.")
 
 
-class _ReadAndWritten(_Counted):
-    """Model calls, and their tokens by what was read, reused and written."""
+if TYPE_CHECKING:
 
-    input_cached_tokens: int = Field(description="Input tokens served from the KV cache.")
-    input_uncached_tokens: int = Field(description="Input tokens that were computed.")
-    output_tokens: int = Field(description="Generated tokens, also after the client disconnected.")
-    output_delivered_tokens: int = Field(description="Generated tokens that the client received.")
+    class _ReadAndWritten(_Counted):
+        """Model calls, and their tokens by what was read, reused and written."""
+
+else:
+    _ReadAndWritten = create_model("_ReadAndWritten", __base__=_Counted, __module__=__name__, **counts(COUNTED))
 
 
 class UsageResult(_ReadAndWritten):

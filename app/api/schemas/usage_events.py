@@ -1,45 +1,54 @@
 """Bodies of the raw usage ledger."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from app.api.schemas.shape import ResponseBody
 from app.api.schemas.token_usage import Money
 from app.api.schemas.usage import ReportComponents
+from app.db.tables.usage_columns import SHOWN, Form
 
 
-class LineBody(ResponseBody):
-    """A settled call, or an adjustment of one, whose numbers are differences and may be negative."""
+def _fields() -> dict[str, Any]:
+    """The fields of a line, for `create_model`: those of `SHOWN`, the parts of the input under one name."""
+    fields: dict[str, Any] = {
+        "object": (Literal["usage_event"], Field(default="usage_event", description="Always `usage_event`."))
+    }
+    for column in SHOWN:
+        told = Field(description=column.says, examples=[column.example] if column.example else None)
+        match column.form:
+            case Form.TIME:
+                fields[column.label] = str, told
+                if column.localised:
+                    local = "When it was settled, in the requested time zone."
+                    fields[column.localised] = str, Field(description=local)
+            case Form.MONEY:
+                fields[column.label] = Money, told
+            case Form.PRICES:
+                fields[column.label] = list[str], told
+            case Form.COUNT if column.part_of:
+                fields["components"] = ReportComponents, Field(description="Prompt tokens by purpose.")
+            case Form.COUNT:
+                fields[column.label] = (int | None if column.empty is None else int), told
+            case _ if column.name != "currency":  # told with the cost
+                fields[column.label] = (str | None if column.optional else str), told
+    return fields
 
-    object: Literal["usage_event"] = Field(default="usage_event", description="Always `usage_event`.")
-    event_id: str = Field(description="The call, or the call that was adjusted.", examples=["req_01k9:1"])
-    adjustment_id: str | None = Field(description="Id of the adjustment; null for a call.")
-    request_id: str = Field(description="The request or ingestion job of the call.")
-    operation: str = Field(description="The operation.", examples=["chat"])
-    status: str = Field(description="How the call ended, or `adjustment`.", examples=["completed"])
-    count_quality: str = Field(
-        description="`exact`, or `checkpoint`: a lower bound, from the last checkpoint before a crash."
+
+if TYPE_CHECKING:
+
+    class LineBody(ResponseBody):
+        """A settled call, or an adjustment of one, whose numbers are differences and may be negative."""
+
+else:
+    LineBody = create_model(
+        "LineBody",
+        __base__=ResponseBody,
+        __module__=__name__,
+        __doc__="A settled call, or an adjustment of one, whose numbers are differences and may be negative.",
+        **_fields(),
     )
-    accepted_at: str = Field(description="When the call was accepted, which decides its prices. RFC 3339 UTC.")
-    settled_at: str = Field(description="When it was settled, RFC 3339 UTC.")
-    settled_local: str = Field(description="When it was settled, in the requested time zone.")
-    project_id: str | None = Field(description="The collection, of requests to exactly one; else null.")
-    user_id: str = Field(description="The user.")
-    api_key_id: str = Field(description="The key.")
-    model: str = Field(description="The model.")
-    tokenizer_revision: str = Field(description="Revision of the tokenizer that counted the tokens.")
-    input_tokens: int = Field(description="Input tokens, cached ones included.")
-    input_cached_tokens: int = Field(description="Input tokens served from the KV cache.")
-    output_tokens: int = Field(description="Generated tokens.")
-    output_delivered_tokens: int = Field(description="Generated tokens that the client received.")
-    max_output_tokens: int = Field(description="Output tokens that were reserved.")
-    components: ReportComponents = Field(description="Prompt tokens by purpose.")
-    cost: Money = Field(description="Cost; null without a price.")
-    price_ids: list[str] = Field(description="Ids of the prices that it was costed with.")
-    first_token_us: int | None = Field(description="Time to the first token in microseconds.")
-    total_us: int | None = Field(description="Total duration in microseconds.")
-    reason: str | None = Field(description="Reason of an adjustment.")
 
 
 class EventDocument(ResponseBody):

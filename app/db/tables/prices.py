@@ -7,6 +7,7 @@ overlapping, and forbid changing or deleting an adjustment.
 import sqlalchemy as sa
 
 from app.db.tables.documents import metadata
+from app.db.tables.usage_columns import Measures
 
 # The price of a token while `effective_from <= time < effective_to` (NULL: until a later price begins).
 price = sa.Table(
@@ -37,18 +38,7 @@ usage_adjustment = sa.Table(
     sa.Column("kind", sa.Text, nullable=False),
     *(
         sa.Column(name, sa.BigInteger, nullable=False, server_default=sa.text("0"))
-        for name in (
-            "tok_system",
-            "tok_history",
-            "tok_context",
-            "tok_question",
-            "tok_template",
-            "input_tokens",
-            "input_cached_tokens",
-            "output_tokens",
-            "output_delivered_tokens",
-            "cost_pico",
-        )
+        for name in (*Measures._fields, "cost_pico")
     ),
     sa.Column("currency", sa.Text, nullable=False),
     sa.Column("price_ids", sa.Text, nullable=False, server_default=sa.text("'[]'")),

@@ -9,25 +9,9 @@ which is too little in some currencies.
 import sqlalchemy as sa
 
 from app.db.tables.documents import metadata
+from app.db.tables.usage_columns import STORED_DIMENSIONS, Measures
 
-DIMENSIONS = ("project_id", "user_id", "api_key_id", "model_id", "operation", "status")
-"""The dimensions of the sums besides tenant and time. Adjustments have the status `adjustment`."""
-
-MEASURES = (
-    "num_calls",
-    "num_unpriced",
-    "tok_system",
-    "tok_history",
-    "tok_context",
-    "tok_question",
-    "tok_template",
-    "input_tokens",
-    "input_cached_tokens",
-    "output_tokens",
-    "output_delivered_tokens",
-    "cost_high",
-    "cost_low",
-)
+SUMMED = ("num_calls", "num_unpriced", *Measures._fields, "cost_high", "cost_low")
 """The summed columns."""
 
 STATUS_COUNTS = ("num_aborted", "num_recovered", "num_adjustments")
@@ -41,7 +25,8 @@ COST_UNIT = 10**9
 
 
 def _dimensions() -> list[sa.Column[str]]:
-    return [sa.Column(name, sa.Text, primary_key=True) for name in DIMENSIONS]
+    """The dimensions besides tenant and time. Adjustments have the status `adjustment`."""
+    return [sa.Column(name, sa.Text, primary_key=True) for name in STORED_DIMENSIONS]
 
 
 def _measure(name: str) -> sa.Column[int]:
@@ -49,7 +34,7 @@ def _measure(name: str) -> sa.Column[int]:
 
 
 def _measures() -> list[sa.Column[int]]:
-    return [_measure(name) for name in MEASURES]
+    return [_measure(name) for name in SUMMED]
 
 
 usage_rollup_15m = sa.Table(

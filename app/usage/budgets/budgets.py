@@ -136,7 +136,7 @@ class Budgets:
         if entry.calls == 0:
             return
         mine = {"its_event": entry.event_id}
-        used = {"tokens": entry.input_tokens + entry.output_tokens, "pico": entry.cost_pico or 0}
+        used = {"tokens": entry.measures.total_tokens, "pico": entry.cost_pico or 0}
         ended = connection.execute(_END, mine | used).all()
         if not ended:
             return

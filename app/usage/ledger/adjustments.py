@@ -15,11 +15,12 @@ from app.db.audit import AuditLog
 from app.db.session import Database, to_json
 from app.db.tables.ledger import usage_event
 from app.db.tables.prices import usage_adjustment
+from app.db.tables.usage_columns import Measures
 from app.db.values import require_text
 from app.errors import Conflict, InvalidRequest, NotFound
 from app.ids import new_id
 from app.types import Components, Operation, Principal, UsageStatus
-from app.usage.ledger.entry import ADJUSTMENT, COUNTS, Counts, Entry, LedgerObserver
+from app.usage.ledger.entry import ADJUSTMENT, Entry, LedgerObserver
 from app.usage.ledger.pricing import Rate, cost_pico, rates_at
 
 Kind: TypeAlias = Literal["rerate", "correction"]
@@ -38,7 +39,7 @@ class Adjustment:
     adjustment_id: str
     event_id: str
     kind: Kind
-    change: Counts
+    change: Measures
     cost_pico: int
     currency: str
     price_ids: tuple[str, ...]
@@ -52,7 +53,7 @@ class AdjustedCall:
     """A settled call with its adjustments added. `row` is its row in the ledger; `cost_pico` is 0 if it is unpriced."""
 
     row: sa.RowMapping
-    counts: Counts
+    counts: Measures
     cost_pico: int
 
 
@@ -61,7 +62,7 @@ class Adjustments:
 
     Example:
         >>> adjustments = Adjustments(database, audit, observers=(Rollups(zone),), currency="usd")
-        >>> change = Counts(output_tokens=-10)
+        >>> change = Measures(output_tokens=-10)
         >>> adjustments.correct(principal, event_id, change, reason="counted twice").cost_pico
         -6000000
     """
@@ -83,7 +84,7 @@ class Adjustments:
         self._clock = clock
 
     def correct(
-        self, principal: Principal, event_id: str, change: Counts, *, reason: str, request_id: str = ""
+        self, principal: Principal, event_id: str, change: Measures, *, reason: str, request_id: str = ""
     ) -> Adjustment:
         """Add `change` to the counts of a settled call of the caller's tenant.
 
@@ -105,7 +106,7 @@ class Adjustments:
             row = call.row
             if row["status"] == UsageStatus.RESERVED:
                 raise Conflict("The call has not ended yet; its counts are not final.")
-            after = call.counts + change
+            after = call.counts.plus(change)
             _require_possible(row, change, after)
             rates = rates_at(connection, row["model_id"], at=row["accepted_at"])
             due = cost_of(row, after, rates=rates)
@@ -121,7 +122,7 @@ class Adjustments:
                 price_ids=[rate.price_id for rate in rates],
                 reason=reason,
             )
-            detail = {"event_id": event_id, "reason": reason, "cost_pico": adjustment.cost_pico, **change.columns}
+            detail = {"event_id": event_id, "reason": reason, "cost_pico": adjustment.cost_pico, **change._asdict()}
             self._audit.record_in(
                 connection, principal, "usage.corrected", adjustment.adjustment_id, detail, request_id=request_id
             )
@@ -134,7 +135,7 @@ class Adjustments:
         row: sa.RowMapping,
         *,
         kind: Kind,
-        change: Counts,
+        change: Measures,
         cost_pico: int,
         price_ids: Sequence[str],
         reason: str,
@@ -168,7 +169,7 @@ class Adjustments:
             "created_by": principal.user_id,
             "created_at": now,
         }
-        connection.execute(_WRITE, values | change.columns)
+        connection.execute(_WRITE, values | change._asdict())
         entry = Entry(
             event_id=row["event_id"],
             tenant_id=row["tenant_id"],
@@ -180,11 +181,7 @@ class Adjustments:
             status=ADJUSTMENT,
             at=now,
             calls=0,
-            components=change.components,
-            input_tokens=change.input_tokens,
-            cached_tokens=change.cached_tokens,
-            output_tokens=change.output_tokens,
-            delivered_tokens=change.delivered_tokens,
+            measures=change,
             cost_pico=cost_pico,
         )
         for observer in self._observers:
@@ -201,7 +198,7 @@ def adjusted_calls(connection: sa.Connection, events: sa.Select[Any]) -> tuple[A
     sums = (
         sa.select(
             usage_adjustment.c.event_id,
-            *(sa.func.sum(usage_adjustment.c[name]).label(name) for name in (*COUNTS, "cost_pico")),
+            *(sa.func.sum(usage_adjustment.c[name]).label(name) for name in (*Measures._fields, "cost_pico")),
         )
         .where(usage_adjustment.c.event_id.in_([row["event_id"] for row in rows]))
         .group_by(usage_adjustment.c.event_id)
@@ -209,20 +206,20 @@ def adjusted_calls(connection: sa.Connection, events: sa.Select[Any]) -> tuple[A
     added = {row["event_id"]: row for row in connection.execute(sums).mappings()}
     calls = []
     for row in rows:
-        counts, cost, more = Counts.of(row), row["cost_pico"] or 0, added.get(row["event_id"])
+        counts, cost, more = Measures.of(row), row["cost_pico"] or 0, added.get(row["event_id"])
         if more is not None:
-            counts, cost = counts + Counts.of(more), cost + int(more["cost_pico"])
+            counts, cost = counts.plus(Measures.of(more)), cost + int(more["cost_pico"])
         calls.append(AdjustedCall(row, counts, cost))
     return tuple(calls)
 
 
-def cost_of(row: sa.RowMapping, counts: Counts, *, rates: Sequence[Rate]) -> int | None:
+def cost_of(row: sa.RowMapping, counts: Measures, *, rates: Sequence[Rate]) -> int | None:
     """The cost of `counts` for the call `row` at `rates`, in pico-units; None if a price is missing."""
     return cost_pico(
         rates,
         Operation(row["operation"]),
         input_tokens=counts.input_tokens,
-        cached_tokens=counts.cached_tokens,
+        cached_tokens=counts.input_cached_tokens,
         output_tokens=counts.output_tokens,
     )
 
@@ -238,19 +235,19 @@ def require_reason(reason: str) -> None:
     require_text(reason, param="reason")
 
 
-def _require_possible(row: sa.RowMapping, change: Counts, after: Counts) -> None:
+def _require_possible(row: sa.RowMapping, change: Measures, after: Measures) -> None:
     parts = change.components
     if Operation(row["operation"]).generates:
         if parts.total != change.input_tokens:
             raise InvalidRequest("The components of the change must sum to its input tokens.", param="change")
     elif parts != Components():
         raise InvalidRequest("Only a generator's call has components.", param="change")
-    if change == Counts():
+    if change == Measures():
         raise InvalidRequest("The change changes nothing.", param="change")
     if (
-        min(after.columns.values()) < 0
-        or after.cached_tokens > after.input_tokens
-        or after.delivered_tokens > after.output_tokens
+        min(after) < 0
+        or after.input_cached_tokens > after.input_tokens
+        or after.output_delivered_tokens > after.output_tokens
         or after.output_tokens > row["max_output_tokens"]
     ):
         raise InvalidRequest("No call can have the counts this would leave.", param="change")

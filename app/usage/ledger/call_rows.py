@@ -11,10 +11,8 @@ from app.apportionment import shares_of
 from app.db.dialect import insert_or_ignore
 from app.db.tables.documents import embedding_checkpoint, job
 from app.db.tables.ledger import api_request, usage_event, usage_event_document
+from app.db.tables.usage_columns import Measures
 from app.types import DocumentShare, JobStatus, Reservation, UsageStatus
-
-COMPONENTS = ("tok_system", "tok_history", "tok_context", "tok_question", "tok_template")
-"""The columns that sum to the input of a generator's call."""
 
 _MINE = usage_event.c.event_id == sa.bindparam("its_event")
 _LOCKED = sa.select(usage_event).where(_MINE).with_for_update()
@@ -40,7 +38,7 @@ def insert_call(
     connection: sa.Connection, reservation: Reservation, *, boot_id: str, at: int, currency: str, price_ids: str
 ) -> None:
     """Insert a reserved call, and its request if new. `at` is Unix microseconds, `price_ids` a JSON list."""
-    principal, components = reservation.principal, reservation.components
+    principal = reservation.principal
     shared = {
         "request_id": reservation.request_id,
         "tenant_id": principal.tenant_id,
@@ -58,12 +56,7 @@ def insert_call(
         "model_id": reservation.model,
         "tokenizer_rev": reservation.tokenizer_revision,
         "status": UsageStatus.RESERVED,
-        "tok_system": components.system,
-        "tok_history": components.history,
-        "tok_context": components.context,
-        "tok_question": components.question,
-        "tok_template": components.template,
-        "input_tokens": reservation.input_tokens,
+        **Measures.read(reservation.input_tokens, reservation.components)._asdict(),
         "max_output_tokens": reservation.max_output_tokens,
         "currency": currency,
         "price_ids": price_ids,

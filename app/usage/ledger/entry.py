@@ -1,81 +1,12 @@
-"""The entries of the ledger, their token counts, and the port for everything kept in step with them."""
+"""The entries of the ledger, and the port for everything kept in step with them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import sqlalchemy as sa
 
-from app.types import Components, Operation, Reservation
-
-_COMPONENTS = ("tok_system", "tok_history", "tok_context", "tok_question", "tok_template")
-COUNTS = (*_COMPONENTS, "input_tokens", "input_cached_tokens", "output_tokens", "output_delivered_tokens")
-"""The columns of token counts, in `usage_event` and in `usage_adjustment`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """The token counts of a call, or a change of them, which may be negative.
-
-    The first five are parts of `input_tokens`, as `cached_tokens` is; `delivered_tokens` are part of `output_tokens`.
-    """
-
-    system: int = 0
-    history: int = 0
-    context: int = 0
-    question: int = 0
-    template: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    delivered_tokens: int = 0
-
-    @classmethod
-    def of(cls, row: Mapping[Any, Any]) -> "Counts":
-        """Read the counts from a row."""
-        return cls(
-            system=int(row["tok_system"]),
-            history=int(row["tok_history"]),
-            context=int(row["tok_context"]),
-            question=int(row["tok_question"]),
-            template=int(row["tok_template"]),
-            input_tokens=int(row["input_tokens"]),
-            cached_tokens=int(row["input_cached_tokens"]),
-            output_tokens=int(row["output_tokens"]),
-            delivered_tokens=int(row["output_delivered_tokens"]),
-        )
-
-    @property
-    def columns(self) -> dict[str, int]:
-        """The counts by column, for a row."""
-        return {
-            "tok_system": self.system,
-            "tok_history": self.history,
-            "tok_context": self.context,
-            "tok_question": self.question,
-            "tok_template": self.template,
-            "input_tokens": self.input_tokens,
-            "input_cached_tokens": self.cached_tokens,
-            "output_tokens": self.output_tokens,
-            "output_delivered_tokens": self.delivered_tokens,
-        }
-
-    @property
-    def components(self) -> Components:
-        """The parts of the input."""
-        return Components(
-            template=self.template,
-            system=self.system,
-            history=self.history,
-            question=self.question,
-            context=self.context,
-        )
-
-    def __add__(self, other: "Counts") -> "Counts":
-        """The sum, count by count."""
-        theirs = other.columns
-        return Counts.of({name: value + theirs[name] for name, value in self.columns.items()})
-
+from app.db.tables.usage_columns import Measures
+from app.types import Operation, Reservation
 
 ADJUSTMENT = "adjustment"
 """The status of adjustments in entries and sums."""
@@ -99,11 +30,7 @@ class Entry:
     status: str
     at: int
     calls: int
-    components: Components
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    delivered_tokens: int
+    measures: Measures
     cost_pico: int | None
 
 

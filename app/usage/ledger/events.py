@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.tables.ledger import usage_event, usage_event_document
+from app.db.tables.usage_columns import Measures
 from app.types import Components, DocumentShare, Operation, UsageStatus
 
 
@@ -27,16 +28,37 @@ class UsageEvent:
     key_id: str
     model: str
     tokenizer_revision: str
-    components: Components
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    delivered_tokens: int
+    measures: Measures
     max_output_tokens: int
     cost_pico: int | None
     accepted_at: int
     settled_at: int | None
     documents: tuple[DocumentShare, ...]
+
+    @property
+    def components(self) -> Components:
+        """The parts of the input."""
+        return self.measures.components
+
+    @property
+    def input_tokens(self) -> int:
+        """The tokens that it read."""
+        return self.measures.input_tokens
+
+    @property
+    def cached_tokens(self) -> int:
+        """Those of the `input_tokens` that came from the KV cache."""
+        return self.measures.input_cached_tokens
+
+    @property
+    def output_tokens(self) -> int:
+        """The tokens that it wrote."""
+        return self.measures.output_tokens
+
+    @property
+    def delivered_tokens(self) -> int:
+        """Those of the `output_tokens` that the client received."""
+        return self.measures.output_delivered_tokens
 
 
 def events_of(connection: sa.Connection, request_id: str) -> tuple[UsageEvent, ...]:
@@ -68,17 +90,7 @@ def _to_event(row: sa.Row[Any], documents: tuple[DocumentShare, ...]) -> UsageEv
         key_id=row.api_key_id,
         model=row.model_id,
         tokenizer_revision=row.tokenizer_rev,
-        components=Components(
-            template=row.tok_template,
-            system=row.tok_system,
-            history=row.tok_history,
-            question=row.tok_question,
-            context=row.tok_context,
-        ),
-        input_tokens=row.input_tokens,
-        cached_tokens=row.input_cached_tokens,
-        output_tokens=row.output_tokens,
-        delivered_tokens=row.output_delivered_tokens,
+        measures=Measures.of_row(row),
         max_output_tokens=row.max_output_tokens,
         cost_pico=row.cost_pico,
         accepted_at=row.accepted_at,

@@ -18,12 +18,12 @@ from app.apportionment import components_of
 from app.db.dialect import lock_tables
 from app.db.session import Database
 from app.db.tables.ledger import answer_citation, answer_outcome, usage_event
+from app.db.tables.usage_columns import PARTS, Measures
 from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
 from app.telemetry.stations import station
-from app.types import Components, Operation, Reservation, Settlement, UsageStatus
+from app.types import Operation, Reservation, Settlement, UsageStatus
 from app.usage.ledger.call_rows import (
-    COMPONENTS,
     change_call,
     forget_shares,
     insert_call,
@@ -39,7 +39,6 @@ from app.usage.ledger.events import Bill, UsageEvent, bill_of, events_of
 from app.usage.ledger.pricing import cost_pico, rates_at, rates_of
 from app.usage.ledger.settlement_journal import SettlementJournal
 
-_COUNTS = (*COMPONENTS, "input_tokens", "input_cached_tokens", "output_tokens", "output_delivered_tokens")
 _MOMENT_MS = 2000  # how long `Ledger.moment` waits on PostgreSQL
 
 
@@ -212,25 +211,29 @@ class Ledger:
         assert row is not None, "a settled call was reserved"
         if row.status != UsageStatus.RESERVED:
             return False
-        counts = _input_counts(row, settlement.input_tokens)
+        before = Measures.of_row(row)
+        counts = before._replace(
+            input_cached_tokens=settlement.cached_tokens,
+            output_tokens=settlement.output_tokens,
+            output_delivered_tokens=settlement.delivered_tokens,
+        )
+        if settlement.input_tokens is not None:
+            counts = _with_input(counts, Operation(row.operation), settlement.input_tokens)
         ttft = None if settlement.first_token_ms is None else round(settlement.first_token_ms * 1000)
         self._close(
             connection,
             row,
+            counts,
             status=settlement.status,
             count_quality="exact",
-            input_cached_tokens=settlement.cached_tokens,
-            output_tokens=settlement.output_tokens,
-            output_delivered_tokens=settlement.delivered_tokens,
             first_token_at=None if ttft is None else row.accepted_at + ttft,
             ttft_us=ttft,
             total_us=None if settlement.total_ms is None else round(settlement.total_ms * 1000),
-            **counts,
         )
         if settlement.input_tokens == 0:
             forget_shares(connection, event_id)
-        elif counts.get("tok_context", row.tok_context) < row.tok_context:
-            scale_shares(connection, event_id, counts["tok_context"])
+        elif counts.tok_context < before.tok_context:
+            scale_shares(connection, event_id, counts.tok_context)
         return True
 
     def recover(self) -> int:
@@ -242,10 +245,10 @@ class Ledger:
         with self._database.write() as connection:
             rows = left_open(connection, boot_id=self._boot_id)
             for row in rows:
-                counts = {}
+                counts = Measures.of_row(row)
                 if row.operation == Operation.EMBED_DOC and is_unfinished(connection, row.request_id):
-                    counts = {"input_tokens": kept_tokens(connection, row.event_id)}
-                self._close(connection, row, status=UsageStatus.RECOVERED, count_quality="checkpoint", **counts)
+                    counts = counts._replace(input_tokens=kept_tokens(connection, row.event_id))
+                self._close(connection, row, counts, status=UsageStatus.RECOVERED, count_quality="checkpoint")
             return len(rows)
 
     def usage(self, request_id: str) -> tuple[UsageEvent, ...]:
@@ -278,19 +281,22 @@ class Ledger:
             lock_tables(connection, *tables, mode="EXCLUSIVE", timeout_ms=_MOMENT_MS)
             return self._now()
 
-    def _close(self, connection: sa.Connection, row: sa.Row[Any], **values: Any) -> None:
-        """Settle an open row with the changed columns `values`, and call the observers."""
-        counts = {name: values.get(name, getattr(row, name)) for name in _COUNTS}
+    def _close(
+        self, connection: sa.Connection, row: sa.Row[Any], measures: Measures, *, status: UsageStatus, **values: Any
+    ) -> None:
+        """Settle an open row with its counts and other columns `values`, and call the observers."""
         # a call that another process accepted by a clock that was ahead is not settled before it was accepted
         operation, now = Operation(row.operation), max(self._now(), row.accepted_at)
         cost = cost_pico(
             rates_of(connection, json.loads(row.price_ids)),
             operation,
-            input_tokens=counts["input_tokens"],
-            cached_tokens=counts["input_cached_tokens"],
-            output_tokens=counts["output_tokens"],
+            input_tokens=measures.input_tokens,
+            cached_tokens=measures.input_cached_tokens,
+            output_tokens=measures.output_tokens,
         )
-        change_call(connection, row.event_id, **values, cost_pico=cost, settled_at=now)
+        change_call(
+            connection, row.event_id, **measures._asdict(), **values, status=status, cost_pico=cost, settled_at=now
+        )
         entry = Entry(
             event_id=row.event_id,
             tenant_id=row.tenant_id,
@@ -299,14 +305,10 @@ class Ledger:
             key_id=row.api_key_id,
             model=row.model_id,
             operation=operation,
-            status=values["status"],
+            status=status,
             at=now,
             calls=1,
-            components=Components(**{name.removeprefix("tok_"): counts[name] for name in COMPONENTS}),
-            input_tokens=counts["input_tokens"],
-            cached_tokens=counts["input_cached_tokens"],
-            output_tokens=counts["output_tokens"],
-            delivered_tokens=counts["output_delivered_tokens"],
+            measures=measures,
             cost_pico=cost,
         )
         for observer in self._observers:
@@ -323,12 +325,9 @@ class Ledger:
             return self._latest
 
 
-def _input_counts(row: sa.Row[Any], input_tokens: int | None) -> dict[str, int]:
-    """The changed columns of a call's input, whose components still sum to it; none if the reserved count stays."""
-    if input_tokens is None:
-        return {}
-    if not Operation(row.operation).generates:
-        return {"input_tokens": input_tokens}
-    planned = Components(**{name.removeprefix("tok_"): getattr(row, name) for name in COMPONENTS})
-    counted = components_of(planned, input_tokens)
-    return {"input_tokens": input_tokens} | {name: getattr(counted, name.removeprefix("tok_")) for name in COMPONENTS}
+def _with_input(counts: Measures, operation: Operation, input_tokens: int) -> Measures:
+    """The counts with another input, which the parts of a generator's call still sum to."""
+    if not operation.generates:
+        return counts._replace(input_tokens=input_tokens)
+    read = Measures.read(input_tokens, components_of(counts.components, input_tokens))
+    return counts._replace(**{name: getattr(read, name) for name in ("input_tokens", *PARTS)})

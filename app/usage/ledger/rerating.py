@@ -14,11 +14,11 @@ from app.db.audit import AuditLog
 from app.db.session import Database
 from app.db.tables.ledger import usage_event
 from app.db.tables.prices import price
+from app.db.tables.usage_columns import Measures
 from app.errors import InvalidRequest
 from app.ids import new_id
 from app.types import Principal, UsageStatus
 from app.usage.ledger.adjustments import AdjustedCall, Adjustments, adjusted_calls, cost_of, require_reason
-from app.usage.ledger.entry import Counts
 from app.usage.ledger.pricing import Rate
 
 _AT_ONCE = 500  # calls read, and at most written, in one transaction
@@ -217,7 +217,7 @@ class Rerater:
                     principal,
                     item.call.row,
                     kind="rerate",
-                    change=Counts(),
+                    change=Measures(),
                     cost_pico=item.cost_pico,
                     price_ids=[rate.price_id for rate in item.rates],
                     reason=reason,

@@ -39,7 +39,7 @@ def people(
     for user_id, operations in by_operation.items():
         whole[user_id] = reduce(Totals.plus, operations.values(), NOTHING)
     every = sum(some.cost_pico for some in whole.values())
-    tokens = sum(some.input_tokens + some.output_tokens for some in whole.values())
+    tokens = sum(some.measures.total_tokens for some in whole.values())
     order = sorted(
         whole,
         key=lambda user_id: (-whole[user_id].cost_pico, -_tokens(whole[user_id]), -asked.get(user_id, 0), user_id),
@@ -56,8 +56,8 @@ def people(
                 "name": names.get(user_id) or None,
                 "num_questions": asked.get(user_id, 0),
                 "num_model_requests": whole[user_id].calls,
-                "input_tokens": whole[user_id].input_tokens,
-                "output_tokens": whole[user_id].output_tokens,
+                "input_tokens": whole[user_id].measures.input_tokens,
+                "output_tokens": whole[user_id].measures.output_tokens,
                 "cost": {
                     "value": decimal(whole[user_id].cost_pico) if whole[user_id].priced else None,
                     "currency": currency,
@@ -136,4 +136,4 @@ def _share(some: Totals, cost: int, tokens: int) -> float | None:
 
 
 def _tokens(some: Totals) -> int:
-    return some.input_tokens + some.output_tokens
+    return some.measures.total_tokens

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import sqlalchemy as sa
 
 from app.db.tables.budgets import budget_hold, budget_window
 from app.db.tables.ledger import usage_event, usage_event_document
+from app.db.tables.usage_columns import PARTS
 from app.types import Operation, UsageStatus
 
 
@@ -44,7 +47,7 @@ def row_checks(connection: sa.Connection, *, since: int) -> Iterator[Check]:
     """Check that the parts of every generating call settled after `since` (Unix microseconds) sum to its input."""
     event, share = usage_event.c, usage_event_document.c
     settled = event.settled_at >= since, event.operation.in_(_GENERATING)
-    parts = event.tok_system + event.tok_history + event.tok_context + event.tok_question + event.tok_template
+    parts = reduce(add, (event[name] for name in PARTS))
     wrong = sa.select(sa.func.count()).where(*settled, parts != event.input_tokens)
     yield none_expected(COMPONENTS, _number(connection, wrong), "Calls whose components do not add up to their input.")
     differing = (

@@ -16,16 +16,16 @@ from app.db.tables.ledger import usage_event
 from app.db.tables.prices import usage_adjustment
 from app.db.tables.rollups import (
     COST_UNIT,
-    DIMENSIONS,
     FACETS,
-    MEASURES,
     STATUS_COUNTS,
+    SUMMED,
     usage_rollup_15m,
     usage_rollup_day,
     usage_rollup_facet,
     usage_rollup_month,
     usage_rollup_zone,
 )
+from app.db.tables.usage_columns import STORED_DIMENSIONS
 from app.types import UsageStatus
 from app.usage.ledger.entry import ADJUSTMENT
 from app.usage.reconciliation.checks import Check
@@ -37,8 +37,8 @@ DAYS = "rollup_day"
 MONTHS = "rollup_month"
 FACET = "rollup_facet"
 
-_KEYS = ("tenant_id", *DIMENSIONS)
-_COUNTS = MEASURES[:-2]  # the last two are the halves of the cost, in whose sums no 64 bits overflow
+_KEYS = ("tenant_id", *STORED_DIMENSIONS)
+_COUNTS = SUMMED[:-2]  # the last two are the halves of the cost, in whose sums no 64 bits overflow
 
 Group = tuple[Any, ...]
 """The beginning of a bucket, the tenant, and the dimensions."""
@@ -174,7 +174,7 @@ def _grouped(
 
 def _sums(connection: sa.Connection, table: sa.Table, start: int, end: int, zone: str | None = None) -> Sums:
     """The rollups of `[start, end)`."""
-    columns = [table.c.bucket_start, *(table.c[name] for name in (*_KEYS, *MEASURES))]
+    columns = [table.c.bucket_start, *(table.c[name] for name in (*_KEYS, *SUMMED))]
     query = sa.select(*columns).where(table.c.bucket_start >= start, table.c.bucket_start < end)
     if zone is not None:
         query = query.where(table.c.tz == zone)
@@ -185,7 +185,7 @@ def _facets(connection: sa.Connection, width: str, start: int, end: int, zone: s
     """The facets of `[start, end)`."""
     columns = usage_rollup_facet.c
     group = (columns.bucket_start, columns.tenant_id, columns.facet, columns.operation, columns.value)
-    counts = (columns[name] for name in (*MEASURES[:-2], *STATUS_COUNTS, *MEASURES[-2:]))
+    counts = (columns[name] for name in (*SUMMED[:-2], *STATUS_COUNTS, *SUMMED[-2:]))
     query = sa.select(*group, *counts).where(
         columns.tz == zone, columns.width == width, columns.bucket_start >= start, columns.bucket_start < end
     )
@@ -196,7 +196,7 @@ def _by_facet(wide: Sums) -> Sums:
     """Facets summed from rollups by all dimensions; `STATUS_COUNTS` come before the cost."""
     groups: dict[Group, tuple[int, ...]] = {}
     for (start, tenant_id, *dimensions), (*counts, cost) in wide.items():
-        of = dict(zip(DIMENSIONS, dimensions, strict=True))
+        of = dict(zip(STORED_DIMENSIONS, dimensions, strict=True))
         calls, status = counts[_COUNTS.index("num_calls")], of["status"]
         aborted, recovered = calls * (status in ABORTED), calls * (status == UsageStatus.RECOVERED)
         for facet in FACETS:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from app.db.tables.ledger import usage_event
 from app.db.tables.rollups import COST_UNIT
+from app.db.tables.usage_columns import DIMENSIONS
 from app.types import Operation
 from app.usage.ledger.entry import ADJUSTMENT
 from app.usage.ledger.pricing import CACHED_INPUT, EMBEDDING, INPUT, OUTPUT, rates_of
@@ -18,7 +19,6 @@ from app.usage.reports.document_shares import document_lines
 from app.usage.rollups.spans import Span
 from app.usage.rollups.sums import (
     ADJUSTMENTS,
-    DIMENSIONS,
     EVENTS,
     Key,
     Only,

@@ -58,9 +58,9 @@ def own_usage(
         "all_time": Period(0, {}),
     }
     for row in connection.execute(mine(DAYS).where(DAYS.at >= day)):
-        periods["today"].add(row[1], Totals._make(map(int, row[2:])))
+        periods["today"].add(row[1], Totals.of(row[2:]))
     for row in connection.execute(mine(MONTHS)):
-        some = Totals._make(map(int, row[2:]))
+        some = Totals.of(row[2:])
         periods["all_time"].add(row[1], some)
         if row[0] >= month:
             periods["month"].add(row[1], some)
@@ -81,5 +81,5 @@ def month_by_key(
         .where(MONTHS.rows.c.tz == zone.key, MONTHS.tenant_id == tenant_id, MONTHS.at == month)
         .group_by(key_id)
     )
-    found = {row[0]: Totals._make(map(int, row[1:])) for row in connection.execute(query)}
+    found = {row[0]: Totals.of(row[1:]) for row in connection.execute(query)}
     return month // 1_000_000, found

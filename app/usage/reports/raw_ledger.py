@@ -8,7 +8,7 @@ import heapq
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
@@ -16,6 +16,7 @@ from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.ledger import usage_event, usage_event_document
 from app.db.tables.prices import price, usage_adjustment
+from app.db.tables.usage_columns import LINE, MEASURES, LedgerLine, Measures
 from app.errors import NotFound
 from app.types import DocumentShare
 from app.usage.ledger.entry import ADJUSTMENT
@@ -25,45 +26,6 @@ _BATCH = 4000  # lines of one read of a stream
 _EVENT, _ADJUSTMENT = 0, 1  # the order of two lines of the same microsecond
 
 _Position: TypeAlias = tuple[int, int, str]
-
-
-class Line(NamedTuple):
-    """A settled call, or an adjustment of one; the counts of an adjustment are changes and may be negative.
-
-    Times are Unix microseconds, `at` is when the line was settled or made. Money is pico-units, None if a call has no
-    price; `price_ids` is JSON. A call has no `adjustment_id` and `reason`; an adjustment has the other texts of its
-    call.
-    """
-
-    at: int
-    event_id: str
-    adjustment_id: str
-    request_id: str
-    operation: str
-    status: str
-    count_quality: str
-    project_id: str
-    user_id: str
-    api_key_id: str
-    model: str
-    tokenizer_revision: str
-    accepted_at: int
-    input_tokens: int
-    input_cached_tokens: int
-    output_tokens: int
-    output_delivered_tokens: int
-    max_output_tokens: int
-    tok_system: int
-    tok_history: int
-    tok_context: int
-    tok_question: int
-    tok_template: int
-    cost_pico: int | None
-    currency: str
-    price_ids: str
-    first_token_us: int | None
-    total_us: int | None
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +55,10 @@ class NotedPrice:
 class WholeEvent:
     """A settled call with its documents, prices and adjustments."""
 
-    line: Line
+    line: LedgerLine
     documents: tuple[DocumentShare, ...]
     prices: tuple[NotedPrice, ...]
-    adjustments: tuple[Line, ...]
+    adjustments: tuple[LedgerLine, ...]
 
 
 class RawLedger:
@@ -114,7 +76,7 @@ class RawLedger:
 
     def page(
         self, *, tenant_id: str, start: int, end: int, only: LineFilter, limit: int, cursor: str | None = None
-    ) -> tuple[tuple[Line, ...], str | None]:
+    ) -> tuple[tuple[LedgerLine, ...], str | None]:
         """At most `limit` lines of `[start, end)` (Unix microseconds), oldest first, and the next cursor.
 
         Raises:
@@ -126,7 +88,7 @@ class RawLedger:
             after = int(at), int(kind), str(last_id)
         return cut(self._read(tenant_id, start, end, only, after, limit + 1), limit, _position)
 
-    def batches(self, *, tenant_id: str, start: int, end: int, only: LineFilter) -> Iterator[Sequence[Line]]:
+    def batches(self, *, tenant_id: str, start: int, end: int, only: LineFilter) -> Iterator[Sequence[LedgerLine]]:
         """All lines of `[start, end)` (Unix microseconds), oldest first, in batches of some thousand.
 
         They are a consistent snapshot if `end` is not after `Ledger.moment`: calls settled meanwhile count later.
@@ -156,104 +118,60 @@ class RawLedger:
                 _ADJUSTMENTS.where(*mine).order_by(usage_adjustment.c.created_at, usage_adjustment.c.adjustment_id)
             ).all()
             documents = connection.execute(shares.order_by(usage_event_document.c.document_id)).all()
-            line = Line._make(row)
+            line = _line(row)
             noted = sa.select(price).where(price.c.price_id.in_(json.loads(line.price_ids)))
             prices = connection.execute(noted.order_by(price.c.price_id)).all()
         return WholeEvent(
             line,
             tuple(DocumentShare(share.document_id, share.chunks, share.tokens) for share in documents),
             tuple(NotedPrice(found.price_id, found.meter, found.pico_per_token, found.currency) for found in prices),
-            tuple(Line._make(found) for found in adjustments),
+            tuple(_line(found) for found in adjustments),
         )
 
     def _read(
         self, tenant_id: str, start: int, end: int, only: LineFilter, after: _Position | None, limit: int
-    ) -> list[Line]:
+    ) -> list[LedgerLine]:
         """At most `limit` lines after a position, or from the start."""
         of_events, of_adjustments = _conditions(tenant_id, only)
-        events: list[Line] = []
-        adjustments: list[Line] = []
+        events: list[LedgerLine] = []
+        adjustments: list[LedgerLine] = []
         with self._database.read() as connection:
             if of_events is not None:
                 query = _following(_EVENTS, usage_event.c.settled_at, usage_event.c.event_id, _EVENT, start, after)
                 rows = connection.execute(query.where(usage_event.c.settled_at < end, *of_events).limit(limit))
-                events = [*map(Line._make, rows)]
+                events = [*map(_line, rows)]
             if of_adjustments is not None:
                 if len(events) == limit:  # adjustments after the last call are for the next read
                     end = min(end, events[-1].at + 1)
                 at, line_id = usage_adjustment.c.created_at, usage_adjustment.c.adjustment_id
                 query = _following(_ADJUSTMENTS, at, line_id, _ADJUSTMENT, start, after)
-                adjustments = [
-                    *map(Line._make, connection.execute(query.where(at < end, *of_adjustments).limit(limit)))
-                ]
+                adjustments = [*map(_line, connection.execute(query.where(at < end, *of_adjustments).limit(limit)))]
         return [*heapq.merge(events, adjustments, key=_place)][:limit] if adjustments else events
 
 
-_EVENTS = sa.select(
-    usage_event.c.settled_at,
-    usage_event.c.event_id,
-    sa.literal_column("''"),
-    usage_event.c.request_id,
-    usage_event.c.operation,
-    usage_event.c.status,
-    usage_event.c.count_quality,
-    usage_event.c.project_id,
-    usage_event.c.user_id,
-    usage_event.c.api_key_id,
-    usage_event.c.model_id,
-    usage_event.c.tokenizer_rev,
-    usage_event.c.accepted_at,
-    usage_event.c.input_tokens,
-    usage_event.c.input_cached_tokens,
-    usage_event.c.output_tokens,
-    usage_event.c.output_delivered_tokens,
-    usage_event.c.max_output_tokens,
-    usage_event.c.tok_system,
-    usage_event.c.tok_history,
-    usage_event.c.tok_context,
-    usage_event.c.tok_question,
-    usage_event.c.tok_template,
-    usage_event.c.cost_pico,
-    usage_event.c.currency,
-    usage_event.c.price_ids,
-    usage_event.c.ttft_us,
-    usage_event.c.total_us,
-    sa.literal_column("''"),
-)
-"""The columns of a `Line` for calls."""
+def _columns(table: sa.Table) -> Iterator[sa.ColumnElement[Any]]:
+    """The columns of a `LedgerLine` in their order, for calls or for adjustments joined with their calls."""
+    for name in LedgerLine._fields:
+        for column in (LINE[name],) if name in LINE else MEASURES.values():
+            own = usage_event.c.get(column.column)
+            if table is usage_adjustment and column.of_adjustment != "call":
+                own = usage_adjustment.c[column.own_column] if column.of_adjustment == "own" else None
+            nothing: sa.ColumnElement[Any] = sa.literal_column("NULL" if column.empty is None else repr(column.empty))
+            yield (nothing if own is None else own).label(column.name)
 
-_ADJUSTMENTS = sa.select(
-    usage_adjustment.c.created_at,
-    usage_adjustment.c.event_id,
-    usage_adjustment.c.adjustment_id,
-    usage_event.c.request_id,
-    usage_event.c.operation,
-    sa.literal_column(f"'{ADJUSTMENT}'"),
-    usage_event.c.count_quality,
-    usage_event.c.project_id,
-    usage_event.c.user_id,
-    usage_event.c.api_key_id,
-    usage_event.c.model_id,
-    usage_event.c.tokenizer_rev,
-    usage_event.c.accepted_at,
-    usage_adjustment.c.input_tokens,
-    usage_adjustment.c.input_cached_tokens,
-    usage_adjustment.c.output_tokens,
-    usage_adjustment.c.output_delivered_tokens,
-    sa.literal_column("0"),
-    usage_adjustment.c.tok_system,
-    usage_adjustment.c.tok_history,
-    usage_adjustment.c.tok_context,
-    usage_adjustment.c.tok_question,
-    usage_adjustment.c.tok_template,
-    usage_adjustment.c.cost_pico,
-    usage_adjustment.c.currency,
-    usage_adjustment.c.price_ids,
-    sa.null(),
-    sa.null(),
-    usage_adjustment.c.reason,
-).select_from(usage_adjustment.join(usage_event, usage_adjustment.c.event_id == usage_event.c.event_id))
-"""The columns of a `Line` for adjustments."""
+
+_EVENTS = sa.select(*_columns(usage_event))
+_ADJUSTMENTS = sa.select(*_columns(usage_adjustment)).select_from(
+    usage_adjustment.join(usage_event, usage_adjustment.c.event_id == usage_event.c.event_id)
+)
+
+_COUNTS = slice(LedgerLine._fields.index("measures"), LedgerLine._fields.index("measures") + len(Measures._fields))
+
+
+def _line(row: sa.Row[Any]) -> LedgerLine:
+    """The line in a row of `_columns`; as `_make`, without its checks, for an export has millions."""
+    counts = tuple.__new__(Measures, row[_COUNTS])
+    return tuple.__new__(LedgerLine, (*row[: _COUNTS.start], counts, *row[_COUNTS.stop :]))
 
 
 def _conditions(
@@ -300,9 +218,9 @@ def _following(
     return query.where(at >= last_at if kind > last_kind else at > last_at)
 
 
-def _place(line: Line) -> tuple[int, int]:
+def _place(line: LedgerLine) -> tuple[int, int]:
     return line.at, _ADJUSTMENT if line.adjustment_id else _EVENT
 
 
-def _position(line: Line) -> _Position:
+def _position(line: LedgerLine) -> _Position:
     return *_place(line), line.adjustment_id or line.event_id

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from app.db.session import Database
+from app.db.tables.usage_columns import DIMENSIONS
 from app.errors import InvalidRequest
 from app.types import Operation
 from app.usage.reports.costs_report import COST_DIMENSIONS, cost_results
@@ -19,7 +20,7 @@ from app.usage.reports.documents_report import DocumentsQuery, document_results
 from app.usage.reports.own_usage import month_by_key, own_usage
 from app.usage.rollups.buckets import LIMITS, BucketPage, bucket_page, page_token
 from app.usage.rollups.questions import RUNNING_SECONDS, question_counts
-from app.usage.rollups.sums import DIMENSIONS, NOTHING, Only, Totals, decimal, in_order, totals
+from app.usage.rollups.sums import NOTHING, Only, Totals, decimal, in_order, totals
 from app.usage.rollups.zones import zone_named
 
 COMPLETIONS = tuple(operation for operation in Operation if operation.generates)
@@ -314,8 +315,8 @@ class UsageReports:
         return {
             "object": "footnote.usage.result",
             "num_answers": answers,
-            **self._tokens(some),
-            "total_tokens": some.input_tokens + some.output_tokens,
+            **some.measures.counted,
+            "total_tokens": some.measures.total_tokens,
             **self._numbers(some),
             "cost": self._cost(some),
             **_UNGROUPED,
@@ -325,15 +326,9 @@ class UsageReports:
     def _completion(self, name: str, some: Totals, dimensions: Mapping[str, object]) -> _Result:
         return {
             "object": f"organization.usage.{name}.result",
-            **self._tokens(some),
+            **some.measures.counted,
             **self._numbers(some),
-            "components": {
-                "system": some.tok_system,
-                "history": some.tok_history,
-                "context": some.tok_context,
-                "question": some.tok_question,
-                "template": some.tok_template,
-            },
+            "components": some.measures.parts,
             "cost": self._cost(some),
             **_UNGROUPED,
             **dimensions,
@@ -342,24 +337,15 @@ class UsageReports:
     def _counted(self, name: str, some: Totals, dimensions: Mapping[str, object]) -> _Result:
         return {
             "object": f"organization.usage.{name}.result",
-            "input_tokens": some.input_tokens,
+            "input_tokens": some.measures.input_tokens,
             **self._numbers(some),
             "cost": self._cost(some),
             **_UNGROUPED,
             **dimensions,
         }
 
-    def _tokens(self, some: Totals) -> dict[str, object]:
-        return {
-            "input_tokens": some.input_tokens,
-            "input_cached_tokens": some.input_cached_tokens,
-            "input_uncached_tokens": some.input_tokens - some.input_cached_tokens,
-            "output_tokens": some.output_tokens,
-            "output_delivered_tokens": some.output_delivered_tokens,
-        }
-
     def _calls(self, some: Totals) -> dict[str, object]:
-        return {"num_model_requests": some.calls, "input_tokens": some.input_tokens}
+        return {"num_model_requests": some.calls, "input_tokens": some.measures.input_tokens}
 
     def _numbers(self, some: Totals) -> dict[str, object]:
         return {

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from app.db.tables.usage_columns import COUNTED, DIMENSIONS, MEASURES, PARTS
 from app.usage.reports.csv_text import Cell
 from app.usage.reports.instants import rfc3339_seconds
 
@@ -12,23 +13,9 @@ Row: TypeAlias = Mapping[str, Any]
 
 _TIMES = ("start_time", "end_time", "start_local")
 _MOMENTS = frozenset({"start_time", "end_time", "created_at", "asked_at", "last_asked_at", "last_cited_at"})
-_DIMENSIONS = ("tenant_id", "project_id", "user_id", "api_key_id", "model", "operation", "status")
+_DIMENSIONS = ("tenant_id", *DIMENSIONS)
 _NUMBERS = ("num_model_requests", "num_aborted", "num_recovered", "num_unpriced")
-_READ_AND_WRITTEN = (
-    "input_tokens",
-    "input_cached_tokens",
-    "input_uncached_tokens",
-    "output_tokens",
-    "output_delivered_tokens",
-)
-_TOKENS = (
-    *_READ_AND_WRITTEN,
-    "component_system",
-    "component_history",
-    "component_context",
-    "component_question",
-    "component_template",
-)
+_TOKENS = (*COUNTED, *(MEASURES[part].heading for part in PARTS))
 
 MONEY = frozenset({"cost", "amount", "ingest_cost", "context_cost"})
 """Columns of amounts: decimal strings, with a minus if negative."""
@@ -64,7 +51,7 @@ def document_rows(page: Page) -> Iterator[Row]:
 
 CALLS = Table(
     "usage",
-    (*_TIMES, *_DIMENSIONS, "num_answers", *_NUMBERS, *_READ_AND_WRITTEN, "total_tokens", "cost", "currency"),
+    (*_TIMES, *_DIMENSIONS, "num_answers", *_NUMBERS, *COUNTED, "total_tokens", "cost", "currency"),
     bucket_rows,
 )
 COMPLETIONS = Table("completions", (*_TIMES, *_DIMENSIONS, *_NUMBERS, *_TOKENS, "cost", "currency"), bucket_rows)

@@ -13,20 +13,20 @@ from app.db.session import Database
 from app.db.tables.ledger import usage_event
 from app.db.tables.prices import usage_adjustment
 from app.db.tables.rollups import (
-    DIMENSIONS,
-    MEASURES,
+    SUMMED,
     usage_rollup_15m,
     usage_rollup_day,
     usage_rollup_facet,
     usage_rollup_month,
     usage_rollup_zone,
 )
+from app.db.tables.usage_columns import STORED_DIMENSIONS, Measures
 from app.errors import InvalidRequest
 from app.telemetry.logs import logger
 from app.usage.ledger.entry import ADJUSTMENT
 from app.usage.rollups.buckets import LATEST
 from app.usage.rollups.facets import build_facets
-from app.usage.rollups.sums import TOKENS, high, low, of_adjusted
+from app.usage.rollups.sums import high, low, of_adjusted
 from app.usage.rollups.zones import QUARTER, day_start, month_start, next_day, next_month
 
 _MOST_SECONDS = 31 * 86_400 + 3600  # a month of local days
@@ -144,9 +144,9 @@ class RollupBuilder:
             ),
         ):
             keys = [at - at % sa.literal_column(str(QUARTER), sa.BigInteger)]
-            keys += [status if name == "status" else event[name] for name in DIMENSIONS]
+            keys += [status if name == "status" else event[name] for name in STORED_DIMENSIONS]
             costs = (sa.func.coalesce(sa.func.sum(part(line.cost_pico)), 0) for part in (high, low))
-            measures = (*numbers, *(sa.func.sum(line[name]) for name in TOKENS), *costs)
+            measures = (*numbers, *(sa.func.sum(line[name]) for name in Measures._fields), *costs)
             lines = (
                 sa.select(event.tenant_id, *keys, *measures)
                 .select_from(rows)
@@ -154,7 +154,9 @@ class RollupBuilder:
                 .group_by(*(sa.literal_column(str(place)) for place in range(1, len(keys) + 2)))
             )
             connection.execute(
-                sa.insert(usage_rollup_15m).from_select(["tenant_id", "bucket_start", *DIMENSIONS, *MEASURES], lines)
+                sa.insert(usage_rollup_15m).from_select(
+                    ["tenant_id", "bucket_start", *STORED_DIMENSIONS, *SUMMED], lines
+                )
             )
 
     def _build_days(self, connection: sa.Connection, tenant_id: str, month: int) -> None:
@@ -164,20 +166,20 @@ class RollupBuilder:
             edges.append(next_day(edges[-1], self._zone))
         columns = (sa.column("since", sa.BigInteger), sa.column("until", sa.BigInteger))
         day, source = sa.values(*columns, name="day").data([*pairwise(edges)]).cte("day"), usage_rollup_15m.c
-        keys = (day.c.since, *(source[name] for name in DIMENSIONS))
+        keys = (day.c.since, *(source[name] for name in STORED_DIMENSIONS))
         inside = sa.and_(source.bucket_start >= day.c.since, source.bucket_start < day.c.until)
         sums = (
             sa.select(
                 sa.literal(self._zone.key, sa.Text),
                 sa.literal(tenant_id, sa.Text),
                 *keys,
-                *(sa.func.sum(source[name]) for name in MEASURES),
+                *(sa.func.sum(source[name]) for name in SUMMED),
             )
             .select_from(day.join(usage_rollup_15m, inside))
             .where(source.tenant_id == tenant_id)
             .group_by(*keys)
         )
-        names = ["tz", "tenant_id", "bucket_start", *DIMENSIONS, *MEASURES]
+        names = ["tz", "tenant_id", "bucket_start", *STORED_DIMENSIONS, *SUMMED]
         connection.execute(sa.insert(usage_rollup_day).from_select(names, sums))
         build_facets(connection, "day", tz=self._zone.key, tenant_id=tenant_id, start=month, end=end)
 
@@ -201,18 +203,18 @@ class RollupBuilder:
             return sa.and_(rows.c.tz == self._zone.key, tenant) if "tz" in rows.c else tenant
 
         _remove(connection, table, mine(table), start, start + 1)
-        dimensions = [source.c[name] for name in DIMENSIONS]
+        dimensions = [source.c[name] for name in STORED_DIMENSIONS]
         constants: tuple[sa.ColumnElement[Any], ...] = (
             sa.literal(self._zone.key, sa.Text),
             sa.literal(tenant_id, sa.Text),
             sa.literal(start, sa.BigInteger),
         )
         sums = (
-            sa.select(*constants, *dimensions, *(sa.func.sum(source.c[name]) for name in MEASURES))
+            sa.select(*constants, *dimensions, *(sa.func.sum(source.c[name]) for name in SUMMED))
             .where(mine(source), source.c.bucket_start >= start, source.c.bucket_start < end)
             .group_by(*dimensions)
         )
-        names = ["tz", "tenant_id", "bucket_start", *DIMENSIONS, *MEASURES]
+        names = ["tz", "tenant_id", "bucket_start", *STORED_DIMENSIONS, *SUMMED]
         connection.execute(sa.insert(table).from_select(names, sums))
 
 

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from app.db.dialect import PerDialect, upsert
 from app.db.tables.rollups import (
     FACETS,
-    MEASURES,
     STATUS_COUNTS,
+    SUMMED,
     usage_rollup_day,
     usage_rollup_facet,
     usage_rollup_month,
@@ -27,7 +27,7 @@ WIDE = {"day": usage_rollup_day, "month": usage_rollup_month}
 
 ABORTED = (UsageStatus.CLIENT_ABORT, UsageStatus.SERVER_ABORT)
 
-_NUMBERS = (*STATUS_COUNTS, *MEASURES)
+_NUMBERS = (*STATUS_COUNTS, *SUMMED)
 _NAMES = ("tz", "tenant_id", "facet", "width", "bucket_start", "operation", "value", *_NUMBERS)
 
 
@@ -73,7 +73,7 @@ def _numbers(rows: sa.Table) -> Iterator[sa.ColumnElement[int]]:
     for statuses in (ABORTED, (UsageStatus.RECOVERED,)):
         yield sa.func.sum(sa.case((rows.c.status.in_(statuses), rows.c.num_calls), else_=0))
     yield sa.func.max(sa.case((rows.c.status == ADJUSTMENT, 1), else_=0))
-    for name in MEASURES:
+    for name in SUMMED:
         yield sa.func.sum(rows.c[name])
 
 

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from app.db.dialect import PerDialect, advisory_lock, upsert
-from app.db.tables.rollups import COST_UNIT, MEASURES, usage_rollup_15m, usage_rollup_day, usage_rollup_month
+from app.db.tables.rollups import COST_UNIT, SUMMED, usage_rollup_15m, usage_rollup_day, usage_rollup_month
 from app.types import Reservation
 from app.usage.ledger.entry import Entry
 from app.usage.rollups.facets import add_to_facets
@@ -46,15 +46,7 @@ class Rollups:
             "status": entry.status,
             "num_calls": entry.calls,
             "num_unpriced": entry.calls if entry.cost_pico is None else 0,
-            "tok_system": entry.components.system,
-            "tok_history": entry.components.history,
-            "tok_context": entry.components.context,
-            "tok_question": entry.components.question,
-            "tok_template": entry.components.template,
-            "input_tokens": entry.input_tokens,
-            "input_cached_tokens": entry.cached_tokens,
-            "output_tokens": entry.output_tokens,
-            "output_delivered_tokens": entry.delivered_tokens,
+            **entry.measures._asdict(),
             "cost_high": high,
             "cost_low": low,
         }
@@ -73,4 +65,4 @@ def _add(connection: sa.Connection, table: sa.Table, values: dict[str, Any]) -> 
 @cache  # every call runs three of these statements, and building one takes longer than running it
 def _upsert(table: sa.Table) -> PerDialect[sa.Insert]:
     """Add a row's measures to the row with its dimensions, or insert it."""
-    return upsert(table, change=lambda new: {name: table.c[name] + new[name] for name in MEASURES})
+    return upsert(table, change=lambda new: {name: table.c[name] + new[name] for name in SUMMED})

@@ -1,9 +1,9 @@
 """Exact sums over settled calls and adjustments, read from the ledger or from the rollups that hold them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
@@ -18,25 +18,11 @@ from app.db.tables.rollups import (
     usage_rollup_facet,
     usage_rollup_month,
 )
+from app.db.tables.usage_columns import DIMENSIONS, STORED_DIMENSIONS, Measures
 from app.types import UsageStatus
 from app.usage.ledger.entry import ADJUSTMENT
 from app.usage.rollups.facets import ABORTED
 from app.usage.rollups.spans import Span, ranges, spans
-
-DIMENSIONS = ("project_id", "user_id", "api_key_id", "model", "operation", "status")
-"""The dimensions to group and filter by, under the names of the reports."""
-
-TOKENS = (
-    "tok_system",
-    "tok_history",
-    "tok_context",
-    "tok_question",
-    "tok_template",
-    "input_tokens",
-    "input_cached_tokens",
-    "output_tokens",
-    "output_delivered_tokens",
-)
 
 Only: TypeAlias = Mapping[str, Sequence[str]]
 """A filter: by dimension, the values to keep. Dimensions that are absent are not filtered."""
@@ -60,19 +46,17 @@ class Totals(NamedTuple):
     adjustments: int
     cost_high: int
     cost_low: int
-    tok_system: int
-    tok_history: int
-    tok_context: int
-    tok_question: int
-    tok_template: int
-    input_tokens: int
-    input_cached_tokens: int
-    output_tokens: int
-    output_delivered_tokens: int
+    measures: Measures
+
+    @classmethod
+    def of(cls, numbers: Iterable[Any]) -> "Totals":
+        """The totals from the columns of `Source.sums`."""
+        counts, first = [*map(int, numbers)], len(cls._fields) - 1
+        return cls._make((*counts[:first], Measures._make(counts[first:])))
 
     def plus(self, other: "Totals") -> "Totals":
         """The sum of both."""
-        return Totals._make(map(add, self, other))
+        return Totals._make((*map(add, self[:-1], other[:-1]), self.measures.plus(other.measures)))
 
     @property
     def cost_pico(self) -> int:
@@ -85,14 +69,15 @@ class Totals(NamedTuple):
         return self.calls > self.unpriced or self.adjustments > 0
 
 
-NOTHING = Totals._make([0] * len(Totals._fields))
+NOTHING = Totals(0, 0, 0, 0, 0, 0, 0, Measures())
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table to read lines or rollups from, and its columns: `at` is the time, `sums` are the fields of `Totals`.
+    """A table to read lines or rollups from, and its columns.
 
-    Rows that do not match `where` are left out; `tz` is the zone of a rollup.
+    `at` is the time, `sums` are the numbers of `Totals`, those of its measures last. Rows that do not match `where` are
+    left out; `tz` is the zone of a rollup.
     """
 
     rows: sa.FromClause
@@ -119,7 +104,7 @@ def _calls_of(statuses: Sequence[str], status: sa.ColumnElement[str], calls: obj
 
 
 def _dimensions(rows: sa.FromClause) -> dict[str, sa.ColumnElement[str]]:
-    return {name: rows.c["model_id" if name == "model" else name] for name in DIMENSIONS}
+    return {name: rows.c[column] for name, column in zip(DIMENSIONS, STORED_DIMENSIONS, strict=True)}
 
 
 def _of_rollup(table: sa.Table) -> Source:
@@ -137,7 +122,7 @@ def _of_rollup(table: sa.Table) -> Source:
             _calls_of([ADJUSTMENT], columns.status, 1),
             sa.func.sum(columns.cost_high),
             sa.func.sum(columns.cost_low),
-            *(sa.func.sum(columns[name]) for name in TOKENS),
+            *(sa.func.sum(columns[name]) for name in Measures._fields),
         ),
         tz=columns.get("tz"),
     )
@@ -151,7 +136,7 @@ def _of_facet(facet: str, dimension: str, width: str) -> Source:
         at=columns.bucket_start,
         tenant_id=columns.tenant_id,
         dimensions={dimension: columns.value, "operation": columns.operation},
-        sums=tuple(sa.func.sum(columns[name]) for name in (*counts, *TOKENS)),
+        sums=tuple(sa.func.sum(columns[name]) for name in (*counts, *Measures._fields)),
         tz=columns.tz,
         where=(columns.facet == facet, columns.width == width),
     )
@@ -172,7 +157,7 @@ EVENTS = Source(
         _none,
         sa.func.coalesce(sa.func.sum(high(_event.cost_pico)), 0),
         sa.func.coalesce(sa.func.sum(low(_event.cost_pico)), 0),
-        *(sa.func.sum(_event[name]) for name in TOKENS),
+        *(sa.func.sum(_event[name]) for name in Measures._fields),
     ),
 )
 """Settled calls."""
@@ -202,7 +187,7 @@ ADJUSTMENTS = Source(
         sa.func.count(),
         sa.func.sum(high(_adjustment.cost_pico)),
         sa.func.sum(low(_adjustment.cost_pico)),
-        *(sa.func.sum(_adjustment[name]) for name in TOKENS),
+        *(sa.func.sum(_adjustment[name]) for name in Measures._fields),
     ),
 )
 """Adjustments, with the dimensions of their calls except the status."""
@@ -271,7 +256,7 @@ def read(
     if source.tz is not None:
         query = query.where(source.tz == zone.key)
     end = 1 + len(keys)
-    return {tuple(row[:end]): Totals._make(map(int, row[end:])) for row in connection.execute(query)}
+    return {tuple(row[:end]): Totals.of(row[end:]) for row in connection.execute(query)}
 
 
 def within(

@@ -7,6 +7,7 @@ import pytest
 from app.admission.quotas import UNLIMITED, Quota
 from app.admission.rates import Rates, TokenLimiter
 from app.api.gate.request_gate import rate_limit_headers
+from app.db.tables.usage_columns import Measures
 from app.errors import RateLimited
 from app.types import Operation, Principal, Role
 from app.usage.ledger.entry import ADJUSTMENT, Entry
@@ -121,11 +122,7 @@ def entry(event_id: str, *, used: int, status: str = "completed") -> Entry:
         status=status,
         at=0,
         calls=1,
-        components=counted.components,
-        input_tokens=used,
-        cached_tokens=0,
-        output_tokens=0,
-        delivered_tokens=0,
+        measures=Measures.read(used, counted.components),
         cost_pico=None,
     )
 

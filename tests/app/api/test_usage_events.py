@@ -7,9 +7,9 @@ from fastapi.testclient import TestClient
 
 from app.api.schemas.shape import Page
 from app.api.schemas.usage_events import LineBody, WholeEventBody
+from app.db.tables.usage_columns import Measures
 from app.server.state import State
 from app.types import Components, DocumentShare, Principal, Role, Settlement, UsageStatus
-from app.usage.ledger.entry import Counts
 from tests.app.usage.samples import reservation
 
 EVENTS = "/v1/admin/usage/events"
@@ -78,7 +78,7 @@ def test_a_call_comes_with_its_documents_prices_and_adjustments(client, state):
         components=Components(template=2, system=3, history=4, question=5, context=6),
         documents=[DocumentShare("doc_1", 1, 4), DocumentShare("doc_2", 1, 2)],
     )
-    corrected = state.usage.adjustments.correct(ADMIN, "req_1:1", Counts(output_tokens=-2), reason="counted twice")
+    corrected = state.usage.adjustments.correct(ADMIN, "req_1:1", Measures(output_tokens=-2), reason="counted twice")
 
     found = client.get(f"{EVENTS}/req_1:1").json()
 

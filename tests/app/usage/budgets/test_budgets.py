@@ -9,8 +9,9 @@ from app.db.audit import AuditLog
 from app.db.session import Database
 from app.db.tables.budgets import budget_hold, budget_window
 from app.db.tables.ledger import usage_event
+from app.db.tables.usage_columns import Measures
 from app.errors import BudgetExceeded
-from app.types import Components, Operation, Principal, Role, Settlement, UsageStatus
+from app.types import Operation, Principal, Role, Settlement, UsageStatus
 from app.usage.budgets.budgets import Budgets
 from app.usage.budgets.repository import BudgetRepository
 from app.usage.ledger.entry import Entry
@@ -235,11 +236,7 @@ def test_a_call_that_is_said_twice_to_have_ended_gives_back_once(
         status="completed",
         at=round(clock.now * 1_000_000),
         calls=1,
-        components=Components(),
-        input_tokens=20,
-        cached_tokens=0,
-        output_tokens=5,
-        delivered_tokens=5,
+        measures=Measures(input_tokens=20, output_tokens=5, output_delivered_tokens=5),
         cost_pico=None,
     )
     with database.write() as connection:

@@ -13,10 +13,10 @@ from app.db.session import Database
 from app.db.tables.ledger import usage_event
 from app.db.tables.prices import usage_adjustment
 from app.db.tables.rollups import usage_rollup_15m
+from app.db.tables.usage_columns import Measures
 from app.errors import Conflict, InvalidRequest, NotFound
 from app.types import Operation, Principal, Role, Settlement, UsageStatus
 from app.usage.ledger.adjustments import Adjustment, Adjustments, adjusted_calls
-from app.usage.ledger.entry import COUNTS, Counts
 from app.usage.ledger.ledger import Ledger
 from app.usage.ledger.prices import PriceRepository
 from app.usage.rollups.rollups import Rollups
@@ -25,7 +25,7 @@ from tests.app.usage.samples import Clock, reservation
 
 ADMIN = Principal("t1", "root", "k0", Role.ADMIN)
 DONE = Settlement(status=UsageStatus.COMPLETED, cached_tokens=7, output_tokens=41, delivered_tokens=40)
-MORE = Counts(question=2, context=-1, input_tokens=1, output_tokens=3, delivered_tokens=2)
+MORE = Measures(tok_question=2, tok_context=-1, input_tokens=1, output_tokens=3, output_delivered_tokens=2)
 
 
 def adjustments_of(connection: sa.Connection, event_id: str) -> tuple[Adjustment, ...]:
@@ -37,7 +37,7 @@ def adjustments_of(connection: sa.Connection, event_id: str) -> tuple[Adjustment
             adjustment_id=row["adjustment_id"],
             event_id=row["event_id"],
             kind=row["kind"],
-            change=Counts.of(row),
+            change=Measures.of(row),
             cost_pico=row["cost_pico"],
             currency=row["currency"],
             price_ids=tuple(json.loads(row["price_ids"])),
@@ -75,14 +75,14 @@ class Books:
         assert self.ledger.settle(event_id, DONE)
         self.clock.now += 1
 
-    def correct(self, change: Counts = MORE, event_id: str = "req_1:1", who: Principal = ADMIN) -> Adjustment:
+    def correct(self, change: Measures = MORE, event_id: str = "req_1:1", who: Principal = ADMIN) -> Adjustment:
         return self.adjustments.correct(who, event_id, change, reason="counted wrongly")
 
     def row(self) -> sa.RowMapping:
         with self.database.read() as connection:
             return connection.execute(sa.select(usage_event)).mappings().one()
 
-    def standing(self) -> tuple[Counts, int]:
+    def standing(self) -> tuple[Measures, int]:
         with self.database.read() as connection:
             (found,) = adjusted_calls(connection, sa.select(usage_event))
         return found.counts, found.cost_pico
@@ -107,7 +107,7 @@ def test_a_correction_is_a_row_of_its_own_and_the_call_stays_as_it_was(books: Bo
     with books.database.read() as connection:
         assert adjustments_of(connection, "req_1:1") == (made,)
         assert adjustments_of(connection, "req_2:1") == ()
-    assert books.standing() == (Counts.of(before) + MORE, before["cost_pico"] + made.cost_pico)
+    assert books.standing() == (Measures.of(before).plus(MORE), before["cost_pico"] + made.cost_pico)
     assert books.standing()[0].components.total == books.standing()[0].input_tokens == 21
 
 
@@ -126,7 +126,7 @@ def test_a_correction_counts_in_the_books_when_it_was_made_and_as_no_call(books:
         lines = {row["status"]: row for row in connection.execute(sa.select(usage_rollup_15m)).mappings()}
     assert set(lines) == {"completed", "adjustment"}
     assert lines["adjustment"]["bucket_start"] == made.created_at - made.created_at % 900_000_000
-    assert {name: lines["adjustment"][name] for name in COUNTS} == MORE.columns
+    assert {name: lines["adjustment"][name] for name in Measures._fields} == MORE._asdict()
     assert (lines["adjustment"]["num_calls"], lines["adjustment"]["num_unpriced"]) == (0, 0)
     assert lines["completed"]["output_tokens"] == 41
 
@@ -146,7 +146,7 @@ def test_a_correction_costs_what_its_moment_cost_and_not_what_today_costs(books:
     books.settled()
     books.price("output", "500")
 
-    assert books.correct(Counts(output_tokens=2)).cost_pico == 2_000_000
+    assert books.correct(Measures(output_tokens=2)).cost_pico == 2_000_000
 
 
 def test_a_correction_of_an_unpriced_call_leaves_it_unpriced(books: Books) -> None:
@@ -164,21 +164,21 @@ def test_a_correction_that_needs_a_price_there_was_not_waits_for_one(books: Book
     assert books.row()["cost_pico"] == 20_000_000
 
     with pytest.raises(Conflict, match="add that price"):
-        books.correct(Counts(output_tokens=1))
+        books.correct(Measures(output_tokens=1))
     books.price("output", "5", before=1000)
-    assert books.correct(Counts(output_tokens=1)).cost_pico == 5_000_000
+    assert books.correct(Measures(output_tokens=1)).cost_pico == 5_000_000
 
 
 def test_corrections_add_up(books: Books) -> None:
     books.price("input", "1")
     books.price("output", "1")
     books.settled()
-    first = books.correct(Counts(output_tokens=5, delivered_tokens=5))
-    second = books.correct(Counts(output_tokens=-6, delivered_tokens=-6))
+    first = books.correct(Measures(output_tokens=5, output_delivered_tokens=5))
+    second = books.correct(Measures(output_tokens=-6, output_delivered_tokens=-6))
 
     assert (first.cost_pico, second.cost_pico) == (5_000_000, -6_000_000)
     counts, cost = books.standing()
-    assert (counts.output_tokens, counts.delivered_tokens, cost) == (40, 39, 60_000_000)
+    assert (counts.output_tokens, counts.output_delivered_tokens, cost) == (40, 39, 60_000_000)
 
 
 def test_corrections_at_the_same_moment_see_each_other(books: Books) -> None:
@@ -186,7 +186,7 @@ def test_corrections_at_the_same_moment_see_each_other(books: Books) -> None:
 
     def take(_: int) -> bool:
         try:
-            books.correct(Counts(output_tokens=-1, delivered_tokens=-10))
+            books.correct(Measures(output_tokens=-1, output_delivered_tokens=-10))
         except InvalidRequest:
             return False
         return True
@@ -195,23 +195,23 @@ def test_corrections_at_the_same_moment_see_each_other(books: Books) -> None:
         taken = list(pool.map(take, range(8)))
 
     assert sum(taken) == 4, "forty were delivered"
-    assert (books.standing()[0].output_tokens, books.standing()[0].delivered_tokens) == (37, 0)
+    assert (books.standing()[0].output_tokens, books.standing()[0].output_delivered_tokens) == (37, 0)
 
 
 @pytest.mark.parametrize(
     "impossible",
     [
-        Counts(),
-        Counts(input_tokens=1),
-        Counts(question=1),
-        Counts(question=1, context=1, input_tokens=1),
-        Counts(question=-6, context=6),
-        Counts(cached_tokens=14),
-        Counts(cached_tokens=-8),
-        Counts(context=-6, history=-4, question=-5, input_tokens=-15),
-        Counts(delivered_tokens=2),
-        Counts(output_tokens=-2),
-        Counts(output_tokens=60),
+        Measures(),
+        Measures(input_tokens=1),
+        Measures(tok_question=1),
+        Measures(tok_question=1, tok_context=1, input_tokens=1),
+        Measures(tok_question=-6, tok_context=6),
+        Measures(input_cached_tokens=14),
+        Measures(input_cached_tokens=-8),
+        Measures(tok_context=-6, tok_history=-4, tok_question=-5, input_tokens=-15),
+        Measures(output_delivered_tokens=2),
+        Measures(output_tokens=-2),
+        Measures(output_tokens=60),
     ],
     ids=[
         "nothing",
@@ -227,14 +227,14 @@ def test_corrections_at_the_same_moment_see_each_other(books: Books) -> None:
         "output > max",
     ],
 )
-def test_a_correction_to_impossible_counts_is_refused(books: Books, impossible: Counts) -> None:
+def test_a_correction_to_impossible_counts_is_refused(books: Books, impossible: Measures) -> None:
     """Invariants 1 and 3 hold for a call with its corrections."""
     books.settled()
 
     with pytest.raises(InvalidRequest) as caught:
         books.correct(impossible)
     assert caught.value.param == "change"
-    assert books.standing()[0] == Counts.of(books.row())
+    assert books.standing()[0] == Measures.of(books.row())
     assert books.listener.entries == []
 
 
@@ -243,8 +243,8 @@ def test_an_embedding_has_no_parts_to_correct(books: Books) -> None:
     books.ledger.settle("req_1:1", Settlement(status=UsageStatus.COMPLETED))
 
     with pytest.raises(InvalidRequest, match="components"):
-        books.correct(Counts(context=1, input_tokens=1))
-    assert books.correct(Counts(input_tokens=-9)).change.input_tokens == -9
+        books.correct(Measures(tok_context=1, input_tokens=1))
+    assert books.correct(Measures(input_tokens=-9)).change.input_tokens == -9
 
 
 def test_only_settled_calls_of_the_own_tenant_are_corrected(books: Books) -> None:

@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.db.session import Database
+from app.db.tables.usage_columns import Measures
 from app.types import Components, DocumentShare, Operation, Settlement, UsageStatus
 from app.usage.ledger.events import UsageEvent
 from app.usage.ledger.ledger import Ledger
@@ -52,11 +53,7 @@ def test_a_reserved_call_is_on_the_ledger_with_its_parts(ledger: Ledger, clock: 
         key_id="k1",
         model="m1",
         tokenizer_revision="r1",
-        components=Components(template=2, system=3, history=4, question=5, context=6),
-        input_tokens=20,
-        cached_tokens=0,
-        output_tokens=0,
-        delivered_tokens=0,
+        measures=Measures.read(20, Components(template=2, system=3, history=4, question=5, context=6)),
         max_output_tokens=100,
         cost_pico=None,
         accepted_at=round(clock.now * 1_000_000),

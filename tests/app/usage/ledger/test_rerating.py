@@ -13,10 +13,11 @@ from app.db.audit import AuditLog
 from app.db.session import Database
 from app.db.tables.ledger import usage_event
 from app.db.tables.prices import usage_adjustment
+from app.db.tables.usage_columns import Measures
 from app.errors import InvalidRequest
 from app.types import Operation, Principal, Role, Settlement, UsageStatus
 from app.usage.ledger.adjustments import Adjustments, adjusted_calls
-from app.usage.ledger.entry import Counts, Entry
+from app.usage.ledger.entry import Entry
 from app.usage.ledger.ledger import Ledger
 from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import ModelRerating, Rerater, Rerating
@@ -135,11 +136,7 @@ def test_a_rerating_is_booked_at_its_own_time_with_a_cost_and_no_call(books: Boo
             status="adjustment",
             at=(START + 100) * 1_000_000,
             calls=0,
-            components=Counts().components,
-            input_tokens=0,
-            cached_tokens=0,
-            output_tokens=0,
-            delivered_tokens=0,
+            measures=Measures(),
             cost_pico=60_000_000,
         )
     }
@@ -231,14 +228,14 @@ def test_calls_are_gone_through_in_lots_each_once(books: Books) -> None:
 
 def test_a_corrected_call_is_rerated_by_its_corrected_counts(books: Books) -> None:
     books.spend(1)
-    books.adjustments.correct(ADMIN, "req_1:1", Counts(output_tokens=5), reason="counted wrongly")
+    books.adjustments.correct(ADMIN, "req_1:1", Measures(output_tokens=5), reason="counted wrongly")
     books.price("input", "1", at=START - 1)
     books.price("output", "1", at=START - 1)
     books.clock.now += 1
 
     books.rerate()
     assert books.costs() == {"req_1:1": 27_000_000}
-    books.adjustments.correct(ADMIN, "req_1:1", Counts(output_tokens=-1), reason="counted wrongly")
+    books.adjustments.correct(ADMIN, "req_1:1", Measures(output_tokens=-1), reason="counted wrongly")
     assert books.rerate().models == (ModelRerating("m1", calls=1),)
     assert books.costs() == {"req_1:1": 26_000_000}
 

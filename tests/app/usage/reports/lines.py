@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from app.db.session import Database
 from app.db.tables.ledger import api_request, usage_event
 from app.db.tables.prices import usage_adjustment
-from app.types import Components, Operation
+from app.db.tables.usage_columns import Measures
+from app.types import Operation
 from app.usage.ledger.entry import Entry
 from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.rollups import Rollups
@@ -151,11 +152,13 @@ class Books:
             status=line.status,
             at=line.at,
             calls=0 if line.adjusts else 1,
-            components=Components(**dict(zip(PARTS, line.parts, strict=True))),
-            input_tokens=sum(line.parts),
-            cached_tokens=line.cached,
-            output_tokens=line.output,
-            delivered_tokens=line.delivered,
+            measures=Measures(
+                input_tokens=sum(line.parts),
+                input_cached_tokens=line.cached,
+                output_tokens=line.output,
+                output_delivered_tokens=line.delivered,
+                **{f"tok_{name}": count for name, count in zip(PARTS, line.parts, strict=True)},
+            ),
             cost_pico=line.cost,
         )
 

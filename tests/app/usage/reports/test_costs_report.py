@@ -15,8 +15,9 @@ from app.db.session import Database
 from app.db.tables.documents import job
 from app.db.tables.ledger import api_request, usage_event, usage_event_document
 from app.db.tables.prices import price, usage_adjustment
+from app.db.tables.usage_columns import Measures
 from app.errors import InvalidRequest
-from app.types import Components, Operation
+from app.types import Operation
 from app.usage.ledger.entry import Entry
 from app.usage.ledger.pricing import METERS, Rate, cost_pico
 from app.usage.reports.reports import ReportQuery, UsageReports
@@ -170,11 +171,14 @@ class Bills:
             status=status,
             at=at,
             calls=1 if settled else 0,
-            components=Components(context=call.input_tokens if settled and call.operation == "chat" else 0),
-            input_tokens=call.input_tokens if settled else 0,
-            cached_tokens=call.cached if settled else 0,
-            output_tokens=call.output if settled else 0,
-            delivered_tokens=0,
+            measures=Measures(
+                input_tokens=call.input_tokens,
+                input_cached_tokens=call.cached,
+                output_tokens=call.output,
+                tok_context=call.input_tokens if call.operation == "chat" else 0,
+            )
+            if settled
+            else Measures(),
             cost_pico=cost,
         )
 

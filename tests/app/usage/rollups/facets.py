@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from app.db.tables.rollups import COST_UNIT, MEASURES, STATUS_COUNTS, usage_rollup_facet
+from app.db.tables.rollups import COST_UNIT, STATUS_COUNTS, SUMMED, usage_rollup_facet
 from app.usage.rollups.zones import day_start, month_start
 from tests.app.usage.reports.lines import PARTS, Books
 
@@ -21,7 +21,7 @@ def kept_by_facet(books: Books) -> Facets:
     keys = ("facet", "width", "bucket_start", "operation", "value")
     return {
         tuple(row[name] for name in keys): (
-            *(row[name] for name in (*STATUS_COUNTS, *MEASURES[:-2])),
+            *(row[name] for name in (*STATUS_COUNTS, *SUMMED[:-2])),
             row["cost_high"] * COST_UNIT + row["cost_low"],
         )
         for row in rows
@@ -39,11 +39,11 @@ def by_facet(books: Books, zone: ZoneInfo) -> Facets:
             "num_adjustments": int(line.adjusts),
             "num_calls": calls,
             "num_unpriced": calls if line.cost is None else 0,
-            **{f"tok_{name}": count for name, count in zip(PARTS, line.parts, strict=True)},
             "input_tokens": sum(line.parts),
             "input_cached_tokens": line.cached,
             "output_tokens": line.output,
             "output_delivered_tokens": line.delivered,
+            **{f"tok_{name}": count for name, count in zip(PARTS, line.parts, strict=True)},
             "cost": line.cost or 0,
         }
         for facet, value in (("user_id", line.user_id), ("model_id", line.model)):

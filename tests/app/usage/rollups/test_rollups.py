@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from app.db.session import Database
 from app.db.tables.rollups import (
     COST_UNIT,
-    DIMENSIONS,
-    MEASURES,
+    SUMMED,
     usage_rollup_15m,
     usage_rollup_day,
     usage_rollup_facet,
     usage_rollup_month,
     usage_rollup_zone,
 )
+from app.db.tables.usage_columns import STORED_DIMENSIONS
 from app.errors import InvalidRequest
 from app.types import Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
@@ -33,6 +33,7 @@ from tests.app.usage.samples import Clock, reservation
 from tests.examples import examples
 
 MIDNIGHT = 1_763_596_800  # 2025-11-20T00:00:00Z
+INPUT, OUTPUT = SUMMED.index("input_tokens"), SUMMED.index("output_tokens")
 TABLES = (usage_rollup_15m, usage_rollup_day, usage_rollup_month)
 EXPLORE = settings(
     deadline=None, max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -46,8 +47,8 @@ def kept(database: Database, table: sa.Table, tenant_id: str) -> dict[tuple[Any,
     with database.read() as connection:
         rows = connection.execute(sa.select(table).where(table.c.tenant_id == tenant_id)).mappings().all()
     return {
-        (row["bucket_start"], *(row[name] for name in DIMENSIONS)): (
-            *(row[name] for name in MEASURES[:-2]),
+        (row["bucket_start"], *(row[name] for name in STORED_DIMENSIONS)): (
+            *(row[name] for name in SUMMED[:-2]),
             row["cost_high"] * COST_UNIT + row["cost_low"],
         )
         for row in rows
@@ -82,15 +83,7 @@ def straight(books: Books) -> dict[tuple[Any, ...], tuple[int, ...]]:
             (
                 entry.calls,
                 entry.calls if entry.cost_pico is None else 0,
-                entry.components.system,
-                entry.components.history,
-                entry.components.context,
-                entry.components.question,
-                entry.components.template,
-                entry.input_tokens,
-                entry.cached_tokens,
-                entry.output_tokens,
-                entry.delivered_tokens,
+                *entry.measures,
                 entry.cost_pico or 0,
             ),
         )
@@ -157,16 +150,16 @@ def test_wrong_sums_of_a_range_become_right_and_those_of_others_stay(database: D
     )
 
     assert days == 2
-    inputs = [sorted(numbers[7] for numbers in found.values()) for found in all_kept(books)]
+    inputs = [sorted(numbers[INPUT] for numbers in found.values()) for found in all_kept(books)]
     assert inputs == [[1, 1, 1001], [1, 1, 1001], [1003]]
-    assert [sorted(numbers[7] for numbers in found.values()) for found in all_kept(other)] == [[1001]] * 3
+    assert [sorted(numbers[INPUT] for numbers in found.values()) for found in all_kept(other)] == [[1001]] * 3
     RollupBuilder(database, books.zone).rebuild(tenant_id=books.tenant(), start=MIDNIGHT, end=MIDNIGHT + 6 * DAY)
     assert (all_kept(books), kept_by_facet(books)) == (right, facets)
 
 
 def _stray(tenant_id: str) -> dict[str, Any]:
     """A sum of nothing."""
-    return {"tenant_id": tenant_id, "bucket_start": MIDNIGHT * 10**6, **dict.fromkeys(DIMENSIONS, "x")}
+    return {"tenant_id": tenant_id, "bucket_start": MIDNIGHT * 10**6, **dict.fromkeys(STORED_DIMENSIONS, "x")}
 
 
 @pytest.mark.parametrize(
@@ -213,4 +206,4 @@ def test_calls_that_settle_during_a_rebuild_are_counted_once(database: Database)
     assert failed == []
     for table in TABLES:
         found = kept(database, table, "t1").values()
-        assert (sum(numbers[0] for numbers in found), sum(numbers[9] for numbers in found)) == (60, 180)
+        assert (sum(numbers[0] for numbers in found), sum(numbers[OUTPUT] for numbers in found)) == (60, 180)
