@@ -143,6 +143,7 @@ class LocalEngine:
                 prefix_cache=config.prefix_cache,
                 capture=capture,
             )
+            runner.prepare(rows=config.max_running, tokens=loaded.info.context_window)
             return cls(
                 runner,
                 tokenizer,

@@ -61,6 +61,16 @@ class ModelRunner:
         if capture is not None and isinstance(self._memory, Pages):
             self._graphs = DecodeGraphs(self._feed, self._memory.cache.tensors, capture, upload=upload)
 
+    @torch.inference_mode()
+    def prepare(self, *, rows: int, tokens: int) -> None:
+        """Capture the graphs of steps of up to `rows` rows of up to `tokens` tokens; nothing without graphs.
+
+        Done before the first sequence, for a capture takes a tenth of a second, and what other threads do on the
+        device meanwhile can break it.
+        """
+        if self._graphs is not None:
+            self._graphs.prepare(rows=rows, tokens=tokens)
+
     @property
     def block_tokens(self) -> int:
         """See `scheduler.Rooms.block_tokens`."""
@@ -133,7 +143,8 @@ class ModelRunner:
             return _draw(plan, self._forward(plan), eos_ids=self._eos_ids)
         except torch.AcceleratorError as error:
             if self._graphs is not None:
-                self._graphs.give_up()  # whether or not it was a graph's: the next engine does without
+                # whether or not it was a graph's: the next engine does without
+                self._graphs.give_up("The GPU failed while CUDA graphs served; the log says more.")
             raise DeviceLost("the accelerator failed") from error
         except (RuntimeError, MemoryError) as error:
             if not _is_out_of_memory(error):
