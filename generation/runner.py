@@ -9,13 +9,13 @@ from torch import Tensor
 from generation.constraints import TokenConstraint
 from generation.draws import Draw, SamplingRow, draw_rows
 from generation.graphs import Capture, DecodeGraphs
-from generation.memory import Layout, Pages, Span, StepInputs, memory_of
+from generation.memory import Layout, Pages, Slabs, Span, StepInputs, memory_of
 from generation.paged_index import Upload, upload
 from generation.prefix import BlockKey
 from generation.scheduler import Work
 from generation.sequence import SequenceState
 from generation.step import BlockCounts, DeviceLost, OutOfMemory, Sample
-from generation.types import TokenLogprob
+from generation.types import ServingPath, TokenLogprob
 from generation.weights import LoadedModel
 
 
@@ -53,6 +53,7 @@ class ModelRunner:
         self._vocab_size = vocab_size
         self._eos_ids = eos_ids
         self._token_bytes = loaded.token_bytes
+        self._on_cuda = loaded.device.type == "cuda"
         self._memory = memory_of(
             loaded, block_tokens=block_tokens, layout=layout, prefix_cache=prefix_cache, poison=poison, upload=upload
         )
@@ -70,6 +71,29 @@ class ModelRunner:
         """
         if self._graphs is not None:
             self._graphs.prepare(rows=rows, tokens=tokens)
+
+    @property
+    def replays(self) -> bool:
+        """Whether steps that only decode are replayed as CUDA graphs. Safe from any thread."""
+        return self._graphs is not None and self._graphs.why_off is None
+
+    def path(self, *, speculation: bool, unused_gpu: str | None = None) -> ServingPath:
+        """What computes the steps now. Safe from any thread.
+
+        Args:
+            speculation: Whether tokens are drafted, which is not the runner's to know.
+            unused_gpu: A sentence on why a GPU of this machine is not used.
+        """
+        whys = [unused_gpu, None if self._graphs is None else self._graphs.why_off]
+        if isinstance(self._memory, Slabs):
+            whys.append(self._memory.why)
+        return ServingPath(
+            layout="pages" if isinstance(self._memory, Pages) else "slabs",
+            kernels="triton" if isinstance(self._memory, Pages) and self._on_cuda else "torch",
+            graphs=self.replays,
+            speculation=speculation,
+            slower=tuple(why for why in whys if why is not None),
+        )
 
     @property
     def block_tokens(self) -> int:
