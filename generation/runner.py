@@ -1,11 +1,12 @@
 """One step of the model: a ragged batch in, new tokens for the finished rows out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from generation.batched_draws import BatchedDraws
 from generation.constraints import TokenConstraint
 from generation.draws import Draw, SamplingRow, draw_rows
 from generation.graphs import Capture, DecodeGraphs
@@ -17,6 +18,8 @@ from generation.sequence import SequenceState
 from generation.step import BlockCounts, DeviceLost, OutOfMemory, Sample
 from generation.types import ServingPath, TokenLogprob
 from generation.weights import LoadedModel
+
+DrawRows = Callable[[Tensor, Sequence[SamplingRow]], list[Draw]]
 
 
 class ModelRunner:
@@ -54,6 +57,8 @@ class ModelRunner:
         self._eos_ids = eos_ids
         self._token_bytes = loaded.token_bytes
         self._on_cuda = loaded.device.type == "cuda"
+        # On a CPU, where nothing is launched or waited for, rows one by one are the faster ones.
+        self._draw_rows: DrawRows = draw_rows if loaded.device.type == "cpu" else BatchedDraws()
         self._memory = memory_of(
             loaded, block_tokens=block_tokens, layout=layout, prefix_cache=prefix_cache, poison=poison, upload=upload
         )
@@ -164,7 +169,7 @@ class ModelRunner:
             OutOfMemory: there is no room for so much at once.
         """
         try:
-            return _draw(plan, self._forward(plan), eos_ids=self._eos_ids)
+            return _draw(plan, self._forward(plan), eos_ids=self._eos_ids, draw_rows=self._draw_rows)
         except torch.AcceleratorError as error:
             if self._graphs is not None:
                 # whether or not it was a graph's: the next engine does without
@@ -269,7 +274,9 @@ class _Candidate:
         return True
 
 
-def _draw(plan: Sequence[Work[SequenceState]], logits: Tensor, *, eos_ids: frozenset[int]) -> list[Sample]:
+def _draw(
+    plan: Sequence[Work[SequenceState]], logits: Tensor, *, eos_ids: frozenset[int], draw_rows: DrawRows
+) -> list[Sample]:
     """Draw for every sampled row, and for its drafts as long as each drawn token equals the draft.
 
     Each draw uses the noise of its own position, so the tokens are those that would have been drawn
