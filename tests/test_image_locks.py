@@ -49,7 +49,7 @@ IMAGES = {
 @pytest.mark.parametrize("image", IMAGES)
 def test_the_constraints_hold_an_installation_to_the_versions_of_the_images(image: str) -> None:
     constraints = [Requirement(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if line]
-    constrained = {
+    constrained: dict[str, Requirement] = {
         canonicalize_name(one.name): one for one in constraints if one.marker is None or one.marker.evaluate(TARGET)
     }
 

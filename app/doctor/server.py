@@ -2,6 +2,7 @@
 
 import time
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import httpx
 
@@ -76,7 +77,7 @@ def _silent(error: str) -> Finding:
     )
 
 
-def _slower(ready: Facts) -> list[str]:
+def _slower(ready: dict[str, Any]) -> list[str]:
     """Why a faster path of the server's machine does not serve, as its readiness says; a remote server has none."""
     path = ready.get("checks", {}).get("engine", {}).get("path", {})
     return [str(why) for why in path.get("slower", [])]

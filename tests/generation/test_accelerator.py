@@ -1,5 +1,6 @@
 """generation.accelerator says why there is no GPU and what its kernels lack."""
 
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ def test_the_drivers_version_is_read_from_the_kernel_open_modules_included(machi
 def test_a_missing_compiler_and_missing_headers_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(accelerator.sysconfig, "get_paths", lambda **_: {"include": str(tmp_path)})
+    monkeypatch.setattr(sysconfig, "get_paths", lambda **_: {"include": str(tmp_path)})
     without_compiler = missing_compiler()
     (tmp_path / "gcc").touch(0o755)
     without_headers = missing_compiler()
@@ -81,7 +82,7 @@ def test_a_missing_compiler_and_missing_headers_are_told_apart(tmp_path: Path, m
 
 
 def test_the_compiler_is_looked_for_where_triton_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accelerator.sysconfig, "get_paths", lambda **_: {"include": str(tmp_path)})
+    monkeypatch.setattr(sysconfig, "get_paths", lambda **_: {"include": str(tmp_path)})
     (tmp_path / "Python.h").touch()
     (tmp_path / "clang").touch(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))

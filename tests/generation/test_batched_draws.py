@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from generation import batched_draws
 from generation.batched_draws import BatchedDraws
-from generation.draws import SamplingRow, draw_rows
+from generation.draws import Draw, SamplingRow, draw_rows
 from generation.sampling import draw
 from generation.types import Abstention, SamplingParams
 from tests.generation.graphed import asked, play, staged
@@ -109,13 +109,18 @@ def spiky(rows: int, vocabulary: int, *, seed: int) -> Tensor:
     ids=str,
 )
 def test_a_large_vocabulary_is_drawn_alike_and_mostly_from_the_candidates(
-    params: dict[str, float], monkeypatch: pytest.MonkeyPatch
+    params: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logits = spiky(16, 20_000, seed=1)
     rows = [sampling(seed=n, **params) for n in range(16)]
     expected = draw_rows(logits, rows)
     again: list[int] = []
-    monkeypatch.setattr(batched_draws, "draw_rows", lambda raw, one: (again.append(1), draw_rows(raw, one))[1])
+
+    def counted(raw: Tensor, asked: list[SamplingRow]) -> list[Draw]:
+        again.append(1)
+        return draw_rows(raw, asked)
+
+    monkeypatch.setattr(batched_draws, "draw_rows", counted)
 
     assert BatchedDraws()(logits, rows) == expected
     assert len(again) <= 2
@@ -182,7 +187,7 @@ MASKS = [torch.arange(152_000) % step > 0 for step in range(2, 8)]
     ids=str,
 )
 def test_64_rows_are_drawn_in_few_kernels_two_copies_and_one_wait(
-    params: dict[str, float], masks: int, most: int, meta_step: Callable[[list[SamplingRow]], tuple[int, int, int]]
+    params: dict[str, Any], masks: int, most: int, meta_step: Callable[[list[SamplingRow]], tuple[int, int, int]]
 ) -> None:
     """Masks that citations share are on the device since the first step."""
     rows = [sampling(seed=n, mask=MASKS[n % masks] if masks else None, **params) for n in range(ROWS)]

@@ -1,5 +1,7 @@
 """generation.device_masks sends a mask once, and never takes one for another."""
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 from torch import Tensor
@@ -30,12 +32,12 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-def rows(masks: DeviceMasks, wanted: list[Tensor | None]) -> list[Tensor]:
+def rows(masks: DeviceMasks, wanted: Sequence[Tensor | None]) -> list[Tensor]:
     slots = masks.slots(wanted, vocabulary=VOCAB, device=CPU)
     return list(masks.table.index_select(0, torch.tensor(slots)))
 
 
-def assert_right(found: list[Tensor], wanted: list[Tensor | None]) -> None:
+def assert_right(found: list[Tensor], wanted: Sequence[Tensor | None]) -> None:
     everything = torch.ones(VOCAB, dtype=torch.bool)
     for row, one in zip(found, wanted, strict=True):
         assert torch.equal(row, everything if one is None else one)

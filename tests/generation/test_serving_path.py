@@ -71,7 +71,7 @@ def test_every_reason_for_a_slower_path_is_told() -> None:
     refused = paged(Refusing())
     refused.prepare(rows=1, tokens=100)
     slabs = ModelRunner(loaded(ROOMY), vocab_size=VOCAB, capture=Recorder())
-    slabs._memory.why = "No compiler."  # type: ignore[union-attr]  # noqa: SLF001 - as memory_of has it on a GPU
+    slabs._memory.why = "No compiler."  # type: ignore[attr-defined]  # noqa: SLF001 - as memory_of has it on a GPU
 
     assert refused.path(speculation=True).slower == (
         "Decode steps cannot be captured as CUDA graphs here; the log says more.",
