@@ -1,7 +1,7 @@
 """Draws one token for each row of a step's logits."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -125,26 +125,30 @@ def _report(
         top = rows[n].params.logprobs
         pieces.append(token.double().view(1))
         if top is not None:
-            pieces += _logprobs(logits[n], token, top)
+            pieces += logprobs_of(logits[n], token, top)
         if n in refusals:
             pieces.append(refusals[n].view(1))
     numbers = iter(torch.cat(pieces).tolist() if pieces else [])
     draws = [Draw(token=None)] * len(rows)
     for n in tokens:
         token_id = int(next(numbers))
-        top = rows[n].params.logprobs
-        logprob = None
-        if top is not None:
-            top = min(top, logits.shape[1])
-            chosen = next(numbers)
-            ids, values = list(islice(numbers, top)), list(islice(numbers, top))
-            likeliest = tuple((int(i), value) for i, value in zip(ids, values, strict=True) if value > -math.inf)
-            logprob = TokenLogprob(token_id=token_id, logprob=chosen, top=likeliest)
+        logprob = read_logprob(numbers, token_id, rows[n].params.logprobs, vocabulary=logits.shape[1])
         draws[n] = Draw(token=token_id, logprob=logprob, abstention=next(numbers) if n in refusals else None)
     return draws
 
 
-def _logprobs(logits: Tensor, token: Tensor, top: int) -> list[Tensor]:
+def read_logprob(numbers: Iterator[float], token_id: int, top: int | None, *, vocabulary: int) -> TokenLogprob | None:
+    """What `logprobs_of` sent, taken off the numbers on the host; None where nothing was asked for."""
+    if top is None:
+        return None
+    top = min(top, vocabulary)
+    chosen = next(numbers)
+    ids, values = list(islice(numbers, top)), list(islice(numbers, top))
+    likeliest = tuple((int(i), value) for i, value in zip(ids, values, strict=True) if value > -math.inf)
+    return TokenLogprob(token_id=token_id, logprob=chosen, top=likeliest)
+
+
+def logprobs_of(logits: Tensor, token: Tensor, top: int) -> list[Tensor]:
     """[1], [top] and [top] float64: the token's log probability, the likeliest ids, theirs.
 
     The likeliest are ordered by (logit descending, id ascending): rounding merges log probabilities
@@ -158,4 +162,4 @@ def _logprobs(logits: Tensor, token: Tensor, top: int) -> list[Tensor]:
         edge = torch.topk(logits, top, sorted=False).values.amin()
         tied = (logits >= edge).nonzero().squeeze(1)
         ids = tied[torch.sort(logits[tied], descending=True, stable=True).indices[:top]]
-    return [logprobs[token].double().view(1), ids.double(), logprobs[ids].double()]
+    return [logprobs.index_select(0, token.view(1)).double(), ids.double(), logprobs[ids].double()]

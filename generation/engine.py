@@ -4,10 +4,12 @@ import math
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from generation.accelerator import driver_version, engine_stream, why_no_gpu
 from generation.config import EngineConfig
 from generation.counters import Counters
 from generation.delivery import TokenStream
@@ -21,7 +23,7 @@ from generation.sequence import SequenceState
 from generation.step import Runner
 from generation.streaming import IncrementalDecoder
 from generation.tokenizer import ChatTokenizer
-from generation.types import CitationMarkers, Constraint, EngineStats, GenerationRequest, ModelInfo
+from generation.types import CitationMarkers, Constraint, EngineStats, GenerationRequest, ModelInfo, ServingPath
 
 if TYPE_CHECKING:
     from generation.constraints import TokenConstraint
@@ -54,6 +56,8 @@ class LocalEngine:
         constraints: Constraints | None = None,
         speculation: "Speculator | None" = None,
         relief: Relief | None = None,
+        path: Callable[[], ServingPath] | None = None,
+        working: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         """Start the engine's threads; see `load` for the usual way here.
 
@@ -67,6 +71,8 @@ class LocalEngine:
             constraints: Compiles the constraints of requests; None refuses requests that have one.
             speculation: Drafts tokens; None generates one at a time.
             relief: Gives the prompt cache back when memory is short; None never does.
+            path: What computes the steps, for `stats`.
+            working: The context in which the thread of the model lives.
         """
         self._runner = runner
         self._tokenizer = tokenizer
@@ -86,8 +92,10 @@ class LocalEngine:
             finisher=self._finisher,
             speculation=speculation,
             relief=relief,
+            working=working,
         )
         self._relief = relief
+        self._path = path
         self._loop.start()
 
     @classmethod
@@ -131,6 +139,9 @@ class LocalEngine:
                 local_files_only=config.local_files_only,
             ).drafter
 
+        unused = None
+        if config.device == "auto" and driver_version() is not None:
+            unused = why_no_gpu()
         # One for all engines over these weights: where graphs have failed, a restart does not try them again.
         capture = CudaCapture() if config.cuda_graphs and loaded.device.type == "cuda" else None
 
@@ -143,6 +154,11 @@ class LocalEngine:
                 prefix_cache=config.prefix_cache,
                 capture=capture,
             )
+            runner.prepare(rows=config.max_running, tokens=loaded.info.context_window)
+            speculator = None
+            if config.speculation:
+                # A step with drafts leaves the graphs, and is launched kernel by kernel in twice the time.
+                speculator = Speculator(SpeculationPolicy(), draft_model=drafts, paused=lambda: runner.replays)
             return cls(
                 runner,
                 tokenizer,
@@ -151,8 +167,12 @@ class LocalEngine:
                 eos_ids=eos_ids,
                 vocab_size=vocab_size,
                 constraints=constraints,
-                speculation=Speculator(SpeculationPolicy(), draft_model=drafts) if config.speculation else None,
+                speculation=speculator,
                 relief=Relief(runner) if loaded.device.type == "cpu" and config.prefix_cache else None,
+                path=lambda: runner.path(
+                    speculation=speculator is not None and not speculator.paused(), unused_gpu=unused
+                ),
+                working=partial(engine_stream, loaded.device),
             )
 
         return serve
@@ -194,7 +214,11 @@ class LocalEngine:
     def stats(self) -> EngineStats:
         """See `ports.Engine.stats`."""
         counted = self._counters.snapshot(self._runner.blocks(), preemptions=self._loop.scheduler.preemptions)
-        return counted if self._relief is None else replace(counted, given_back_bytes=self._relief.given_back)
+        return replace(
+            counted,
+            given_back_bytes=0 if self._relief is None else self._relief.given_back,
+            path=None if self._path is None else self._path(),
+        )
 
     def alive(self) -> bool:
         """See `ports.Engine.alive`."""
@@ -217,7 +241,7 @@ class LocalEngine:
         chain.extend(request.prompt)
         seed = request.sampling.seed
         drafter, acceptance = None, None
-        if self._speculation is not None and request.speculate:
+        if self._speculation is not None and request.speculate and not self._speculation.paused():
             drafter, acceptance = self._speculation.start(request)
         return SequenceState(
             request=request,

@@ -5,6 +5,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Protocol
 
@@ -55,8 +56,21 @@ class EngineLoop:
         finisher: Finisher,
         speculation: "Speculating | None" = None,
         relief: Relief | None = None,
+        working: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
-        """Get ready; `start` starts the thread. `relief` gives the cache back when memory is short; None never does."""
+        """Get ready; `start` starts the thread.
+
+        Args:
+            runner: The model.
+            config: Bounds and times.
+            eos_ids: Tokens that end a sequence.
+            counters: Count what is done.
+            finisher: Settles ended sequences.
+            speculation: Drafts tokens; None generates one at a time.
+            relief: Gives the cache back when memory is short; None never does.
+            working: The context in which the thread lives.
+        """
+        self._working = working
         self._runner = runner
         self._config = config
         self._eos_ids = eos_ids
@@ -114,8 +128,9 @@ class EngineLoop:
 
     def _serve(self) -> None:
         try:
-            while self._wait():
-                self.turn()
+            with self._working():
+                while self._wait():
+                    self.turn()
         except BaseException:
             logger.exception("the engine thread died")
             self._stop(FinishReason.ERROR, error=_STOPPED)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import torch
 from torch import Tensor
 
+from generation.accelerator import missing_compiler
 from generation.attention import Batch, Row, SlabBatch
 from generation.kv_cache import SlabCache
 from generation.paged_attention import PagedBatch
@@ -24,6 +25,10 @@ logger = logging.getLogger("footnote.generation")
 
 Layout = Literal["slabs", "pages"]
 _BOTH: tuple[Literal["reference", "triton"], ...] = ("reference", "triton")
+_TRIAL = ((300, 150), (600, 1), (40, 1), (511, 1))
+"""Tokens before and queries of each row by which the kernels are judged: several tiles, several splits, and one."""
+_TRIAL_BLOCK = 16
+_TOLERANCE = 0.02  # of the norm of what is attended
 Span = tuple[SequenceState, int, int]
 
 
@@ -102,10 +107,11 @@ class Memory(Protocol):
 
 
 class Slabs:
-    """A `Memory` of slabs."""
+    """A `Memory` of slabs. `why` is a sentence on why a GPU is served from slabs; None on a CPU."""
 
-    def __init__(self, cache: SlabCache, *, device: torch.device) -> None:
+    def __init__(self, cache: SlabCache, *, device: torch.device, why: str | None = None) -> None:
         self.cache = cache
+        self.why = why
         self._device = device
 
     def inputs(self, spans: Sequence[Span], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
@@ -164,8 +170,10 @@ def memory_of(
     Raises:
         RuntimeError: the device has no room for the pages (torch's own error).
     """
+    why = None
     if layout is None:
-        layout = "pages" if loaded.device.type == "cuda" and kernels_agree(loaded) else "slabs"
+        why = why_no_pages(loaded) if loaded.device.type == "cuda" else None
+        layout = "pages" if loaded.device.type == "cuda" and why is None else "slabs"
     if layout == "pages":
         tensors = PagedTensors(
             layers=loaded.layers,
@@ -188,41 +196,55 @@ def memory_of(
         reuse=prefix_cache,
         poison=poison,
     )
-    return Slabs(cache, device=loaded.device)
+    return Slabs(cache, device=loaded.device, why=why)
 
 
-def kernels_agree(loaded: "LoadedModel") -> bool:
-    """Whether the kernels of pages run on the model's device and agree with the reference.
+def why_no_pages(loaded: "LoadedModel") -> str | None:
+    """A sentence on why the kernels of pages cannot be used on the model's device; None where they can.
 
-    A driver or compiler that does not fit shows here, at load, and costs speed instead of every answer.
+    They are compared with the reference in a step that uses all of them: a prompt of several tiles that continues
+    behind many keys, and single tokens whose keys are one split, and several. A driver or compiler that does not fit
+    shows here, at load, and costs speed instead of every answer.
     """
+    try:
+        expected, got = (_attend_once(loaded, kernels) for kernels in _BOTH)
+    except Exception as error:
+        logger.exception("the paged attention kernels do not run here; slabs are used instead")
+        return missing_compiler() or f"The attention kernels do not run here ({type(error).__name__}: see the log)."
+    if not bool((got - expected).norm() <= _TOLERANCE * expected.norm()):  # also refuses NaN
+        logger.error("the paged attention kernels compute something else here; slabs are used instead")
+        return "The attention kernels compute something else than torch here."
+    return None
+
+
+def _attend_once(loaded: "LoadedModel", kernels: Literal["reference", "triton"]) -> Tensor:
+    """[1, T, heads, head_dim] float32: attention of the trial's rows over keys that are random, by these kernels."""
     heads = int(loaded.model.config.get_text_config().num_attention_heads)
     generator = torch.Generator().manual_seed(0)
-    query, key, value = (
-        torch.randn((1, count, 40, loaded.head_dim), generator=generator).to(loaded.device, loaded.dtype)
-        for count in (heads, loaded.kv_heads, loaded.kv_heads)
+    blocks = [-(-(past + queries) // _TRIAL_BLOCK) for past, queries in _TRIAL]
+    tensors = PagedTensors(
+        layers=1,
+        kv_heads=loaded.kv_heads,
+        head_dim=loaded.head_dim,
+        blocks=sum(blocks),
+        block_tokens=_TRIAL_BLOCK,
+        dtype=loaded.dtype,
+        device=loaded.device,
     )
-    outputs = []
-    try:
-        for kernels in _BOTH:
-            tensors = PagedTensors(
-                layers=1,
-                kv_heads=loaded.kv_heads,
-                head_dim=loaded.head_dim,
-                blocks=4,
-                block_tokens=16,
-                dtype=loaded.dtype,
-                device=loaded.device,
-            )
-            rows = [PagedRow(0, 39, 0, [2, 0, 1]), PagedRow(39, 40, 0, [3])]
-            batch = PagedBatch.build(tensors, rows, kernels=kernels)
-            out = batch.attend(0, query, key, value, scaling=None, window=None, softcap=None)
-            outputs.append(out.float())
-    except Exception:
-        logger.exception("the paged attention kernels do not run here; slabs are used instead")
-        return False
-    expected, got = outputs
-    agree = bool((got - expected).norm() <= 0.02 * expected.norm())  # also refuses NaN
-    if not agree:
-        logger.error("the paged attention kernels compute something else here; slabs are used instead")
-    return agree
+
+    def noise(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=generator).to(loaded.device, loaded.dtype)
+
+    tensors.keys.copy_(noise(*tensors.keys.shape))
+    tensors.values.copy_(noise(*tensors.values.shape))
+    numbers = torch.randperm(sum(blocks), generator=generator).tolist()  # a sequence's blocks lie anywhere
+    rows: list[PagedRow] = []
+    for (past, queries), count in zip(_TRIAL, blocks, strict=True):
+        start = rows[-1].stop if rows else 0
+        rows.append(PagedRow(start, start + queries, past, [numbers.pop() for _ in range(count)]))
+    tokens = rows[-1].stop
+    query, key, value = (
+        noise(1, count, tokens, loaded.head_dim) for count in (heads, loaded.kv_heads, loaded.kv_heads)
+    )
+    batch = PagedBatch.build(tensors, rows, kernels=kernels)
+    return batch.attend(0, query, key, value, scaling=None, window=None, softcap=None).float()

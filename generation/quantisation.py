@@ -1,4 +1,4 @@
-"""Weights in eight bits (or four, on a GPU): less memory and faster products, at some cost in quality.
+"""Weights in eight bits on a CPU, in four on a GPU: less memory and faster products, at some cost in quality.
 
 On a CPU the weights get one symmetric scale per output channel, the activations one per row, computed as
 they come (the vector-wise scheme of LLM.int8, Dettmers et al. 2022, arXiv:2208.07339, without its float
@@ -46,25 +46,39 @@ class Int8Product(Product):
 def quantise(model: nn.Module, weights: Literal["int8", "int4"]) -> None:
     """Quantise every `nn.Linear` of `model` in place, the output layer included; embeddings and norms stay.
 
-    Call it on the model's device, instead of `prepare_linears`. On CUDA the work is torchao's: int8
-    weights with int8 activations per row, int4 weights in groups of 128 with bfloat16 activations.
+    Call it on the model's device, instead of `prepare_linears`. On CUDA the work is torchao's: int4 weights in
+    groups of 128 with bfloat16 activations.
 
     Raises:
-        ModelUnavailable: this processor or build of torch has no such kernels, torchao is not
-            installed, or the model has no layer to quantise.
+        ModelUnavailable: see `check_device`; or torchao is not installed, or the model has no layer to quantise.
     """
-    device = next(model.parameters()).device.type
-    if device == "cuda":
-        _quantise_on_cuda(model, weights)
+    device = next(model.parameters()).device
+    check_device(device, weights)
+    if device.type == "cuda":
+        _quantise_to_int4_on_cuda(model)
+        return
+    if not replace_linears(model, Int8Product, where=lambda _: True):
+        raise ModelUnavailable("The model has no linear layers to quantise.")
+
+
+def check_device(device: torch.device, weights: Literal["int8", "int4"]) -> None:
+    """Refuse weights that a device has no fast kernels for.
+
+    Raises:
+        ModelUnavailable: it has none.
+    """
+    if device.type == "cuda":
+        if weights == "int8":
+            # torchao 0.18 prints a tensor in every product (kernel/intmm.py), which waits for the device and is refused
+            # by CUDA graphs (pytorch/ao#4872), and transposes the weights anew for each.
+            raise ModelUnavailable("8-bit weights are slower than native ones on a GPU; take native or 4-bit weights.")
         return
     if weights == "int4":
         raise ModelUnavailable("4-bit weights need a CUDA device: on a CPU they are slower than 8-bit ones.")
     # Without these instructions oneDNN's products are slow, and sums of two may saturate.
     with_vnni = torch.cpu._is_vnni_supported()  # noqa: SLF001 - torch 2.9 has no public name for it
-    if device != "cpu" or not with_vnni:
-        raise ModelUnavailable("8-bit weights need a CUDA device or a processor with AVX512-VNNI.")
-    if not replace_linears(model, Int8Product, where=lambda _: True):
-        raise ModelUnavailable("The model has no linear layers to quantise.")
+    if device.type != "cpu" or not with_vnni:
+        raise ModelUnavailable("8-bit weights need a processor with AVX512-VNNI.")
 
 
 def gguf_file(path: str | Path) -> str | None:
@@ -87,16 +101,12 @@ def gguf_file(path: str | Path) -> str | None:
     return files[0] if files else None
 
 
-def _quantise_on_cuda(model: nn.Module, weights: Literal["int8", "int4"]) -> None:
+def _quantise_to_int4_on_cuda(model: nn.Module) -> None:
     try:
-        from torchao.quantization import Int4WeightOnlyConfig, Int8DynamicActivationInt8WeightConfig, quantize_
+        from torchao.quantization import Int4WeightOnlyConfig, quantize_
     except ImportError as error:
         raise ModelUnavailable("Quantised weights on CUDA need the package torchao.") from error
-    if weights == "int8":
-        config = Int8DynamicActivationInt8WeightConfig()
-    else:
-        config = Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d")
-    quantize_(model, config)
+    quantize_(model, Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d"))
 
 
 def _quantise_rows(rows: Tensor) -> tuple[Tensor, Tensor]:

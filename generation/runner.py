@@ -1,22 +1,25 @@
 """One step of the model: a ragged batch in, new tokens for the finished rows out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from generation.batched_draws import BatchedDraws
 from generation.constraints import TokenConstraint
 from generation.draws import Draw, SamplingRow, draw_rows
 from generation.graphs import Capture, DecodeGraphs
-from generation.memory import Layout, Pages, Span, StepInputs, memory_of
+from generation.memory import Layout, Pages, Slabs, Span, StepInputs, memory_of
 from generation.paged_index import Upload, upload
 from generation.prefix import BlockKey
 from generation.scheduler import Work
 from generation.sequence import SequenceState
 from generation.step import BlockCounts, DeviceLost, OutOfMemory, Sample
-from generation.types import TokenLogprob
+from generation.types import ServingPath, TokenLogprob
 from generation.weights import LoadedModel
+
+DrawRows = Callable[[Tensor, Sequence[SamplingRow]], list[Draw]]
 
 
 class ModelRunner:
@@ -53,6 +56,9 @@ class ModelRunner:
         self._vocab_size = vocab_size
         self._eos_ids = eos_ids
         self._token_bytes = loaded.token_bytes
+        self._on_cuda = loaded.device.type == "cuda"
+        # On a CPU, where nothing is launched or waited for, rows one by one are the faster ones.
+        self._draw_rows: DrawRows = draw_rows if loaded.device.type == "cpu" else BatchedDraws()
         self._memory = memory_of(
             loaded, block_tokens=block_tokens, layout=layout, prefix_cache=prefix_cache, poison=poison, upload=upload
         )
@@ -60,6 +66,39 @@ class ModelRunner:
         self._graphs: DecodeGraphs | None = None
         if capture is not None and isinstance(self._memory, Pages):
             self._graphs = DecodeGraphs(self._feed, self._memory.cache.tensors, capture, upload=upload)
+
+    @torch.inference_mode()
+    def prepare(self, *, rows: int, tokens: int) -> None:
+        """Capture the graphs of steps of up to `rows` rows of up to `tokens` tokens; nothing without graphs.
+
+        Done before the first sequence, for a capture takes a tenth of a second, and what other threads do on the
+        device meanwhile can break it.
+        """
+        if self._graphs is not None:
+            self._graphs.prepare(rows=rows, tokens=tokens)
+
+    @property
+    def replays(self) -> bool:
+        """Whether steps that only decode are replayed as CUDA graphs. Safe from any thread."""
+        return self._graphs is not None and self._graphs.why_off is None
+
+    def path(self, *, speculation: bool, unused_gpu: str | None = None) -> ServingPath:
+        """What computes the steps now. Safe from any thread.
+
+        Args:
+            speculation: Whether tokens are drafted, which is not the runner's to know.
+            unused_gpu: A sentence on why a GPU of this machine is not used.
+        """
+        whys = [unused_gpu, None if self._graphs is None else self._graphs.why_off]
+        if isinstance(self._memory, Slabs):
+            whys.append(self._memory.why)
+        return ServingPath(
+            layout="pages" if isinstance(self._memory, Pages) else "slabs",
+            kernels="triton" if isinstance(self._memory, Pages) and self._on_cuda else "torch",
+            graphs=self.replays,
+            speculation=speculation,
+            slower=tuple(why for why in whys if why is not None),
+        )
 
     @property
     def block_tokens(self) -> int:
@@ -130,10 +169,11 @@ class ModelRunner:
             OutOfMemory: there is no room for so much at once.
         """
         try:
-            return _draw(plan, self._forward(plan), eos_ids=self._eos_ids)
+            return _draw(plan, self._forward(plan), eos_ids=self._eos_ids, draw_rows=self._draw_rows)
         except torch.AcceleratorError as error:
             if self._graphs is not None:
-                self._graphs.give_up()  # whether or not it was a graph's: the next engine does without
+                # whether or not it was a graph's: the next engine does without
+                self._graphs.give_up("The GPU failed while CUDA graphs served; the log says more.")
             raise DeviceLost("the accelerator failed") from error
         except (RuntimeError, MemoryError) as error:
             if not _is_out_of_memory(error):
@@ -234,7 +274,9 @@ class _Candidate:
         return True
 
 
-def _draw(plan: Sequence[Work[SequenceState]], logits: Tensor, *, eos_ids: frozenset[int]) -> list[Sample]:
+def _draw(
+    plan: Sequence[Work[SequenceState]], logits: Tensor, *, eos_ids: frozenset[int], draw_rows: DrawRows
+) -> list[Sample]:
     """Draw for every sampled row, and for its drafts as long as each drawn token equals the draft.
 
     Each draw uses the noise of its own position, so the tokens are those that would have been drawn

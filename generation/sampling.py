@@ -169,7 +169,8 @@ def draw(values: Tensor, ids: Tensor, *, seed: int, position: int) -> Tensor:
     for start in range(0, tokens, block):
         noise = uniform(ids[start : start + block], seed=seed, position=position)
         scores.append(values[start : start + block] - torch.log1p(-noise).neg_().log_())
-    return ids[torch.cat(scores).argmax()]
+    best = torch.cat(scores).argmax()
+    return ids.index_select(0, best.view(1)).squeeze(0)  # `ids[best]` would wait for the device to read `best`
 
 
 def uniform(ids: Tensor, *, seed: int, position: int) -> Tensor:
@@ -187,9 +188,18 @@ def uniform(ids: Tensor, *, seed: int, position: int) -> Tensor:
     Returns:
         [n] float64.
     """
-    key = _mix_integer(_mix_integer(seed + _GOLDEN) + position * _GOLDEN)
     counters: _Integers = ids.numpy() if ids.device.type == "cpu" else ids  # small operations cost numpy a third
-    bits = _mix(counters * _signed(_GOLDEN) + _signed(key + _GOLDEN))
+    return keyed_uniform(counters, noise_key(seed, position))
+
+
+def noise_key(seed: int, position: int) -> int:
+    """What `uniform` mixes of a seed and a position, as an int64."""
+    return _signed(_mix_integer(_mix_integer(seed + _GOLDEN) + position * _GOLDEN) + _GOLDEN)
+
+
+def keyed_uniform(ids: _Integers, key: _Integers) -> Tensor:
+    """`uniform` of ids under a key of `noise_key`, or [n, m] ids under [n, 1] keys; the same numbers either way."""
+    bits = _mix(ids * _signed(_GOLDEN) + key)
     high, low = _double(_shift_right(bits, 32)), _double(bits & _MASK_32)
     # one rounding: the products with powers of two are exact
     return high.mul_(2.0**-32).add_(low.add_(0.5), alpha=2.0**-64).clamp_(max=math.nextafter(1.0, 0.0))

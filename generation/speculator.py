@@ -37,16 +37,22 @@ class Speculator:
     """A `scheduler.Drafter`: looks continuations up in the prompt, or asks a draft model."""
 
     def __init__(
-        self, policy: SpeculationPolicy, *, draft_model: Callable[[Sequence[int]], Drafter] | None = None
+        self,
+        policy: SpeculationPolicy,
+        *,
+        draft_model: Callable[[Sequence[int]], Drafter] | None = None,
+        paused: Callable[[], bool] = lambda: False,
     ) -> None:
         """Create a speculator with a policy.
 
         Args:
             policy: Chooses lengths.
             draft_model: Starts a drafter on a prompt; None looks continuations up.
+            paused: Whether sequences that begin now are better off without drafts.
         """
         self._policy = policy
         self._draft_model = draft_model
+        self.paused = paused
 
     def start(self, request: GenerationRequest) -> tuple[Drafter, Acceptance]:
         """The drafter and the acceptance record of a new sequence. Safe from any thread."""

@@ -26,6 +26,7 @@ _NOW = frozenset(
         "cached_blocks",
         "block_tokens",
         "block_bytes",
+        "path",
     }
 )
 """The fields of `EngineStats` that describe the moment; all others are totals."""

@@ -22,8 +22,11 @@ from generation.paged_index import ROW_FIELDS
 _LOG2_E = tl.constexpr(1.4426950408889634)
 _FIELDS = tl.constexpr(ROW_FIELDS)
 
+# What differs from step to step compiles nothing anew: numbers of rows, and where the parts of a step's index lie in
+# their buffer (`PagedIndex`), for a kernel that may count on 16 bytes is another one.
 
-@triton.jit
+
+@triton.jit(do_not_specialize_on_alignment=["slots"])
 def store_kernel(
     keys,  # [slots, KV_HEADS, HEAD_DIM]
     values,
@@ -70,7 +73,7 @@ def _find_row(rows, count, tile, TOKENS: tl.constexpr):
     return left - 1
 
 
-@triton.jit(do_not_specialize=["row_count", "splits"])  # they differ from step to step: no recompilation
+@triton.jit(do_not_specialize=["row_count", "splits"], do_not_specialize_on_alignment=["rows", "blocks"])
 def attend_kernel(
     out,  # [T, heads, HEAD_DIM]; with SPLIT the parts, [s, heads, splits, HEAD_DIM] float32
     stats,  # with SPLIT the parts' log2 of the highest weight and their sum of weights, [s, heads, splits, 2]
@@ -188,7 +191,7 @@ def attend_kernel(
         tl.store(out + target[:, None] + dims[None, :], mixed.to(out.dtype.element_ty), mask=lane_mask)
 
 
-@triton.jit(do_not_specialize=["splits"])
+@triton.jit(do_not_specialize=["splits"], do_not_specialize_on_alignment=["short_tokens"])
 def reduce_kernel(
     out,  # [T, HEADS, HEAD_DIM]
     parts,  # [s, HEADS, splits, HEAD_DIM]

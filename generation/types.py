@@ -247,6 +247,25 @@ class Histogram:
     total_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingPath:
+    """What computes the steps of an engine in this process.
+
+    Attributes:
+        layout: Of keys and values: "slabs", a contiguous one for each sequence, or "pages" that sequences share.
+        kernels: What computes attention: "torch" or "triton".
+        graphs: Whether a step that only decodes is replayed as one CUDA graph.
+        speculation: Whether tokens are drafted for the sequences that begin now.
+        slower: Sentences on why a faster path of this machine does not serve; empty where the fastest one does.
+    """
+
+    layout: str
+    kernels: str
+    graphs: bool
+    speculation: bool
+    slower: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class EngineStats:
     """A snapshot: sequences waiting and running now; totals since the first start of the engine.
@@ -255,7 +274,7 @@ class EngineStats:
     generated. Of sequences that have ended, `recomputed_tokens` were computed again after they had lost their room,
     and `unread_tokens` of prompts begun were not computed: `prompt_tokens` is what their bills add up to.
     Blocks are the cache's unit of `block_tokens` tokens and `block_bytes` bytes; free + used + cached is their number.
-    `given_back_bytes` were cached and given back when memory was short.
+    `given_back_bytes` were cached and given back when memory was short. `path` is None where another server computes.
     """
 
     waiting: int
@@ -281,6 +300,7 @@ class EngineStats:
     recomputed_tokens: int = 0
     unread_tokens: int = 0
     waiting_tokens: int = 0
+    path: ServingPath | None = None
 
     @property
     def cache_bytes(self) -> int:

@@ -1,12 +1,14 @@
 """Loads the model's weights and describes them for the engine."""
 
 import hashlib
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
+from generation.accelerator import driver_version, why_no_gpu
 from generation.adapter import merge_adapter, read_adapter
 from generation.attention import IMPLEMENTATION, Row, SlabBatch, register
 from generation.config import ADAPTER_FILES, EngineConfig, ModelShape
@@ -18,6 +20,8 @@ from generation.types import ModelInfo
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+logger = logging.getLogger("footnote.generation")
 
 _PROBE_TOKENS = 12
 
@@ -56,9 +60,11 @@ def load_model(config: EngineConfig) -> LoadedModel:
     from transformers import AutoModelForCausalLM, GgufConfig
 
     from generation.linear import prepare_linears
-    from generation.quantisation import gguf_file, quantise
+    from generation.quantisation import check_device, gguf_file, quantise
 
     device = _device(config)
+    if config.weights != "native":
+        check_device(device, config.weights)  # before gigabytes are read
     dtype = _dtype(config, device)
     name = _name(config.model)
     gguf = gguf_file(config.model) if Path(config.model).is_dir() else None
@@ -79,10 +85,17 @@ def load_model(config: EngineConfig) -> LoadedModel:
         del model.config.quantization_config  # the weights are plain now
     if config.adapter is not None:
         merge_adapter(model, read_adapter(Path(config.adapter.folder)))
-    loaded = adopt_model(model.to(device), config)  # type: ignore[arg-type]
+    model = model.to(device)  # type: ignore[arg-type]
+    if config.weights != "native" and device.type == "cuda":
+        quantise(model, config.weights)
+        torch.cuda.empty_cache()  # the cache of keys and values takes half of what the driver says is free
+        return adopt_model(model, config)
+    loaded = adopt_model(model, config)
     if config.weights == "native":
         prepare_linears(loaded.model)
     else:
+        # Afterwards: with the steps of int8 activations our attention and the model's own would differ by more than
+        # the check of `adopt_model` allows in float32.
         quantise(loaded.model, config.weights)
     return loaded
 
@@ -169,11 +182,16 @@ def _name(model: str) -> str:
 
 
 def _device(config: EngineConfig) -> torch.device:
-    if config.device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if config.device == "cuda" and not torch.cuda.is_available():
-        raise ModelUnavailable("The device is set to cuda, but torch sees no CUDA device.")
-    return torch.device(config.device)
+    if config.device == "cpu":
+        return torch.device("cpu")
+    why = why_no_gpu()
+    if why is None:
+        return torch.device("cuda")
+    if config.device == "cuda":
+        raise ModelUnavailable(f"The device is set to cuda, but torch sees no GPU. {why}")
+    if driver_version() is not None:
+        logger.warning("the generator runs on the CPU, although this machine has an NVIDIA driver: %s", why)
+    return torch.device("cpu")
 
 
 def _dtype(config: EngineConfig, device: torch.device) -> torch.dtype:

@@ -8,13 +8,13 @@ import numpy as np
 
 from retrieval.errors import RerankerUnavailable
 from retrieval.pair_model import Device, Dtype, Refusals, load_pair_model
+from retrieval.weights import CUDA_BATCH_TOKENS
 
 if TYPE_CHECKING:
     import torch
 
-# Padded tokens of one batch: small enough on a CPU to waste little on padding, large enough to fill a GPU.
+# Padded tokens of one batch on a CPU: small enough to waste little on padding.
 CPU_BATCH_TOKENS = 1024
-CUDA_BATCH_TOKENS = 65536
 
 _REFUSALS = Refusals(
     error=RerankerUnavailable,

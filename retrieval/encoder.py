@@ -11,7 +11,7 @@ import numpy as np
 from retrieval.errors import EmbedderUnavailable
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo
-from retrieval.weights import digest, fastest_dtype, folder_of, loading, on_gpu
+from retrieval.weights import CUDA_BATCH_TOKENS, digest, fastest_dtype, folder_of, loading, on_gpu
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16", "int8"]
 
-# Padded tokens of one batch. On a CPU larger batches only add padding and wait (docs: 155 passages/s
-# at 16 × 177 tokens against 127/s at 64); a GPU wants to be filled.
+# Padded tokens of one batch on a CPU: larger ones only add padding and wait (155 passages/s at 16 × 177 tokens against
+# 127/s at 64).
 CPU_BATCH_TOKENS = 4096
-CUDA_BATCH_TOKENS = 65536
 
 # Names under which models declare their prompts: sentence-transformers', then nomic's, jina's, and those of
 # models with prompts for several tasks (e5-mistral, stella).

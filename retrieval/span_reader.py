@@ -17,7 +17,7 @@ from retrieval.plain_tokenizer import plain_tokenizer
 from retrieval.reader_config import READER_FILES, UNCALIBRATED, Calibration
 from retrieval.span_model import WINDOW_TOKENS, SpanModel, Window, best_spans, most_evidence, windows_of
 from retrieval.types import Pointer, Span
-from retrieval.weights import digest, fastest_dtype, loading, on_gpu, save_halves
+from retrieval.weights import CUDA_BATCH_TOKENS, digest, fastest_dtype, loading, on_gpu, save_halves
 
 Device: TypeAlias = Literal["auto", "cpu", "cuda"]
 Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
@@ -25,7 +25,6 @@ Dtype: TypeAlias = Literal["auto", "float32", "bfloat16", "float16"]
 # Padded tokens of one batch, as in `retrieval.encoder`. On a CPU a small one is as fast, for it fits the cache, and a
 # reading that is stopped ends with its batch.
 CPU_BATCH_TOKENS = 1024
-CUDA_BATCH_TOKENS = 65536
 
 _SPECIAL = ("[CLS]", "[SEP]")
 _HEAD = {"head.weight", "head.bias"}

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 
+CUDA_BATCH_TOKENS = 16_384
+"""Padded tokens of one batch on a GPU: enough to fill it, and done soon, for a generator may wait for it there."""
 _ROWS, _NARROW, _WIDE = 256, 384, 1536
 """The product by which bfloat16 is compared with float32: 256 tokens in a layer of a small encoder."""
 _ROUNDS = 8

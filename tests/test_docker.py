@@ -142,6 +142,13 @@ def test_every_package_but_torch_without_cuda_is_installed_by_its_hash(target: s
     assert others == ([torch, ours] if target == "cpu" else [ours])
 
 
+def test_the_image_for_gpus_brings_the_compiler_that_triton_needs_and_the_other_does_not() -> None:
+    commands = {target: " && ".join(line for found, line in inherited(target) if found == "RUN") for target in TARGETS}
+
+    assert "apt-get install -y --no-install-recommends gcc libc6-dev" in commands["cuda"]
+    assert "apt-get" not in commands["cpu"]
+
+
 def test_health_checks_parse_as_python() -> None:
     arguments = last("cpu", "HEALTHCHECK")
     command = json.loads(arguments[arguments.index("[") :])

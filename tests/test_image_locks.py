@@ -47,6 +47,18 @@ IMAGES = {
 
 
 @pytest.mark.parametrize("image", IMAGES)
+def test_the_constraints_hold_an_installation_to_the_versions_of_the_images(image: str) -> None:
+    constraints = [Requirement(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if line]
+    constrained: dict[str, Requirement] = {
+        canonicalize_name(one.name): one for one in constraints if one.marker is None or one.marker.evaluate(TARGET)
+    }
+
+    for name, version in pins(*IMAGES[image][0]).items():
+        assert name in constrained, f"{name} is in no constraint"
+        assert constrained[name].specifier.contains(version), f"{name} {version} is not {constrained[name]}"
+
+
+@pytest.mark.parametrize("image", IMAGES)
 def test_a_lock_has_what_the_project_asks_for_within_its_ranges(image: str) -> None:
     locks, extras = IMAGES[image]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

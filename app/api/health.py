@@ -1,5 +1,6 @@
 """Routes of operation: liveness, readiness and Prometheus metrics."""
 
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -73,6 +74,9 @@ def readyz(request: Request, corpus: CorpusDep, usage: UsageDep, serving: Servin
                 "given_back_bytes": stats.given_back_bytes,
             },
         }
+        if stats.path is not None:
+            info = models.engine.info
+            checks["engine"]["path"] = {"device": info.device, "dtype": info.dtype, **asdict(stats.path)}
         checks["index"] = {
             "generation": models.index.generation,
             "vectors": len(models.index),

@@ -14,6 +14,7 @@ import psutil
 
 from app.doctor.report import Facts, Finding, Level, Report
 from app.settings import Settings
+from generation.accelerator import driver_version, missing_compiler, why_no_gpu
 from ingestion.child_extractor import find_soffice
 
 _PACKAGES = (
@@ -55,8 +56,16 @@ def look_at_machine(report: Report, settings: Settings) -> None:
         "disk_bytes": disk.total,
         "disk_free_bytes": disk.free,
         "open_files_limit": _open_files(),
+        "nvidia_driver": driver_version(),
     }
     findings = []
+    if facts["nvidia_driver"] is not None:
+        missing = missing_compiler()
+        facts["compiler"] = missing or "found"
+        if missing is not None and settings.device != "cpu":
+            findings.append(
+                Finding(Level.WARNING, "no-compiler", missing, "Without it a GPU generates several times slower.")
+            )
     if disk.free < _LEAST_DISK:
         findings.append(
             Finding(
@@ -92,17 +101,30 @@ def look_at_device(report: Report, settings: Settings) -> None:
     import torch
 
     findings = []
-    if settings.device == "cuda" and not torch.cuda.is_available():
+    why = why_no_gpu()
+    if why is None:
+        gpu = torch.cuda.get_device_name(0)
+        report.add("device", {"gpu": gpu, "cuda": torch.version.cuda, "nvidia_driver": driver_version()})
+        return
+    if settings.device == "cuda":
         findings.append(
             Finding(
                 Level.ERROR,
                 "no-gpu",
-                "FOOTNOTE_DEVICE is cuda, but torch sees no GPU.",
-                "Install the CUDA build of torch, or set FOOTNOTE_DEVICE to auto.",
+                f"FOOTNOTE_DEVICE is cuda, but torch sees no GPU. {why}",
+                "Mend that, or set FOOTNOTE_DEVICE to auto.",
             )
         )
-    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else None
-    report.add("device", {"gpu": gpu} if gpu else {"cpu_threads": torch.get_num_threads()}, *findings)
+    elif settings.device == "auto" and driver_version() is not None:
+        findings.append(
+            Finding(
+                Level.WARNING,
+                "gpu-unused",
+                f"This machine has a GPU, and the models run on the CPU. {why}",
+                "Mend that, or set FOOTNOTE_DEVICE to cpu.",
+            )
+        )
+    report.add("device", {"cpu_threads": torch.get_num_threads()}, *findings)
 
 
 def look_at_extras(report: Report, settings: Settings) -> None:

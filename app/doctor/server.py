@@ -2,6 +2,7 @@
 
 import time
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import httpx
 
@@ -9,6 +10,7 @@ from app.doctor.report import Facts, Finding, Level, Report, tame
 
 _SECONDS = 5.0
 _SKEW_SECONDS = 5.0
+_SLOW_HINT = 'docs/OPERATIONS.md, "Size the engine", says what a GPU needs.'
 _LEFT_OUT = ("_bucket", "_created", "_sum", "_count")
 
 
@@ -47,6 +49,10 @@ def look_at_server(report: Report, http: httpx.Client, *, expected: bool) -> Non
                 "Its log says more; while models load, wait.",
             )
         )
+    findings += [
+        Finding(Level.WARNING, "slow-path", f"The engine is slower than it could be: {tame(why)}", _SLOW_HINT)
+        for why in _slower(ready)
+    ]
     skew = _skew(health.headers.get("Date"))
     if skew is not None:
         facts["clock_skew_s"] = round(skew, 1)
@@ -69,6 +75,12 @@ def _silent(error: str) -> Finding:
         f"No Footnote server answers at --url ({error}).",
         "See that it runs and is reachable.",
     )
+
+
+def _slower(ready: dict[str, Any]) -> list[str]:
+    """Why a faster path of the server's machine does not serve, as its readiness says; a remote server has none."""
+    path = ready.get("checks", {}).get("engine", {}).get("path", {})
+    return [str(why) for why in path.get("slower", [])]
 
 
 def _gauges(text: str) -> Facts:

@@ -7,6 +7,7 @@ from typing import Literal
 from app.errors import SetupError
 from app.models.folder import resolve
 from app.settings import Settings
+from generation.accelerator import why_no_gpu
 from generation.config import ModelShape
 from generation.host_memory import HostMemory, default_cache_bytes, read_host_memory
 from generation.processor import multiplies_bfloat16
@@ -114,7 +115,7 @@ def _free_on_cuda() -> int:
     try:
         return int(torch.cuda.mem_get_info()[0])
     except (RuntimeError, AssertionError):  # torch built without CUDA asserts
-        raise SetupError("The device is set to cuda, but torch sees no CUDA device.") from None
+        raise SetupError(f"The device is set to cuda, but torch sees no GPU. {why_no_gpu() or ''}".rstrip()) from None
 
 
 def _mib(size: int) -> str:

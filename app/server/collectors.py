@@ -18,7 +18,7 @@ from app.telemetry.metrics import Metrics
 from app.types import JobStatus, Reservation, UsageStatus
 from app.usage.ledger.entry import Entry
 from generation.ports import Engine
-from generation.types import EngineStats
+from generation.types import EngineStats, ModelInfo, ServingPath
 from generation.types import Histogram as Counts
 
 # written as in the partial index: SQLite would not use that index with a bound parameter
@@ -62,6 +62,8 @@ class EngineCollector(Collector):
         ):
             yield CounterMetricFamily(name, text, value=value)
         yield _blocks(stats)
+        if stats.path is not None:
+            yield _path(self._engine.info, stats.path)
         for name, text, counted in (
             ("footnote_engine_first_token_seconds", "Seconds from submission to the first token.", stats.first_token_s),
             ("footnote_engine_inter_token_seconds", "Seconds between tokens of one sequence.", stats.inter_token_s),
@@ -75,6 +77,23 @@ def _blocks(stats: EngineStats) -> Metric:
     family.add_metric(["free"], stats.free_blocks)
     family.add_metric(["used"], stats.used_blocks)
     family.add_metric(["cached"], stats.cached_blocks)
+    return family
+
+
+def _path(info: ModelInfo, path: ServingPath) -> Metric:
+    labels = {
+        "device": info.device,
+        "dtype": info.dtype,
+        "layout": path.layout,
+        "kernels": path.kernels,
+        "graphs": "on" if path.graphs else "off",
+        "speculation": "on" if path.speculation else "off",
+        "fastest": "no" if path.slower else "yes",
+    }
+    family = GaugeMetricFamily(
+        "footnote_engine_path_info", "Always 1; what computes the engine's steps.", labels=list(labels)
+    )
+    family.add_metric(list(labels.values()), 1)
     return family
 
 

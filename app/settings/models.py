@@ -75,7 +75,9 @@ class ModelSettings(BaseModel, frozen=True):
         "needs an index of its own.",
     )
     weights: Literal["native", "int8", "int4"] = Field(
-        default="native", description="Storage of the generator's weights: as dtype says, or quantised to integers."
+        default="native",
+        description="Storage of the generator's weights: as dtype says, or quantised to integers, int8 on a CPU and "
+        "int4 on a GPU.",
     )
 
     @property

@@ -4,16 +4,23 @@ With TRITON_INTERPRET=1 the kernels run in Triton's interpreter on the CPU, othe
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
+from generation import triton_attention
+from generation.config import EngineConfig
+from generation.memory import why_no_pages
 from generation.paged_attention import PagedBatch
 from generation.paged_index import PagedIndex, PagedRow
+from generation.weights import LoadedModel, adopt_model
 from tests.generation.paged import LAYER, Shape, attend_in_steps, expected
+from tests.generation.tiny import tiny_model
 
 torch.set_num_threads(1)
 
@@ -125,3 +132,44 @@ def test_a_padded_description_refilled_in_place_changes_no_bit_and_touches_nothi
     assert out.isfinite().all()
     changed = (fresh.nan_to_num(nan=7.0) != padded.nan_to_num(nan=7.0)).flatten(3).any(dim=3).nonzero().tolist()
     assert sorted(changed) == sorted([[LAYER, 2, 5], [LAYER, 20, 5], [LAYER, tensors.trash, 0]])
+
+
+@pytest.fixture
+def served() -> LoadedModel:
+    config = EngineConfig(model="tiny", kv_cache_bytes=1 << 20)
+    return adopt_model(tiny_model("llama", attention="eager").to(DEVICE), config)  # type: ignore[arg-type]
+
+
+def test_the_trial_at_load_trusts_the_kernels(served: LoadedModel) -> None:
+    assert why_no_pages(served) is None
+
+
+def test_the_trial_at_load_notices_a_reduction_that_adds_up_the_first_part_alone(
+    served: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FirstPart:
+        def __getitem__(self, grid: object) -> Callable[..., None]:
+            def reduce(
+                out: Tensor, parts: Tensor, stats: Tensor, short_tokens: Tensor, splits: int, **_: object
+            ) -> None:
+                del splits
+                out[0, short_tokens[:, 0].long()] = (parts[:, :, 0] / stats[:, :, 0, 1:]).to(out.dtype)
+
+            return reduce
+
+    monkeypatch.setattr(triton_attention, "reduce_kernel", FirstPart())
+
+    assert why_no_pages(served) == "The attention kernels compute something else than torch here."
+
+
+def test_the_trial_at_load_notices_that_distant_keys_are_left_out(
+    served: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attend = triton_attention.attend
+
+    def forgetful(query: Tensor, keys: Tensor, values: Tensor, index: PagedIndex, **rest: Any) -> Tensor:
+        return attend(query, keys, values, index, **(rest | {"window": 64}))
+
+    monkeypatch.setattr(triton_attention, "attend", forgetful)
+
+    assert why_no_pages(served) == "The attention kernels compute something else than torch here."

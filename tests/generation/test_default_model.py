@@ -10,6 +10,7 @@ import pytest
 from generation.config import EngineConfig
 from generation.engine import LocalEngine
 from generation.tokenizer import ChatTokenizer
+from generation.types import ServingPath
 from tests.generation.fakes import RecordingObserver, read, request
 
 MODELS = Path(os.environ.get("FOOTNOTE_MODELS_DIR") or Path(platformdirs.user_cache_dir("footnote")) / "models")
@@ -32,7 +33,9 @@ async def test_greedy_output_of_the_default_model_equals_generate() -> None:
 
     engine = LocalEngine.load(EngineConfig(model=str(MODEL), device="cpu", dtype="float32", step_tokens=20), tokenizer)
     _, done = await read(engine.submit(request(prompt=prompt, max_tokens=32), observer=RecordingObserver()))
+    path = engine.stats().path
     engine.close()
 
+    assert path == ServingPath(layout="slabs", kernels="torch", graphs=False, speculation=True, slower=())
     assert list(done.token_ids) == expected[0, len(prompt) :].tolist()
     assert "footnote" in done.text.lower()

@@ -10,7 +10,7 @@ from torch import nn
 
 from generation.errors import ModelUnavailable
 from generation.linear import Product
-from generation.quantisation import Int8Product, gguf_file, quantise
+from generation.quantisation import Int8Product, check_device, gguf_file, quantise
 from tests.generation.tiny import CONFIGS, VOCAB, tiny_model
 
 has_vnni = torch.cpu._is_vnni_supported()  # noqa: SLF001 - torch 2.9 has no public name for it
@@ -133,6 +133,13 @@ def test_four_bits_are_refused_on_a_cpu():
         quantise(model, "int4")
 
     assert isinstance(model.lm_head, nn.Linear)
+
+
+def test_eight_bits_are_refused_on_a_gpu_where_they_would_end_cuda_graphs():
+    with pytest.raises(ModelUnavailable, match="slower than native ones on a GPU; take native or 4-bit"):
+        check_device(torch.device("cuda"), "int8")
+
+    check_device(torch.device("cuda"), "int4")
 
 
 @needs_vnni

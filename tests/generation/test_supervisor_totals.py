@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -34,7 +35,7 @@ def test_watching_costs_next_to_no_processor_time(supervise: Callable[..., Super
 BLOCKS = {"free_blocks", "used_blocks", "cached_blocks", "block_tokens", "block_bytes"}
 
 
-PRESENT = {"waiting", "waiting_tokens", "running", "capacity"} | BLOCKS
+PRESENT = {"waiting", "waiting_tokens", "running", "capacity", "path"} | BLOCKS
 
 
 LATENCIES = {"first_token_s", "inter_token_s"}
@@ -57,7 +58,7 @@ histograms = st.none() | st.builds(
 @settings(deadline=None, max_examples=10)
 @given(lives=st.lists(st.tuples(totals, histograms, histograms), min_size=2, max_size=3))
 def test_every_total_is_the_sum_over_all_engines_at_every_moment(
-    lives: list[tuple[dict[str, int], Histogram | None, Histogram | None]],
+    lives: list[tuple[dict[str, Any], Histogram | None, Histogram | None]],
 ) -> None:
     engines = [
         FakeEngine(replace(IDLE, **counted, first_token_s=first, inter_token_s=inter))
@@ -87,7 +88,7 @@ def test_every_total_is_the_sum_over_all_engines_at_every_moment(
         engine.close()
 
 
-def _restarts(lives: list[tuple[dict[str, int], Histogram | None, Histogram | None]], number: int) -> int:
+def _restarts(lives: list[tuple[dict[str, Any], Histogram | None, Histogram | None]], number: int) -> int:
     return sum(counted["restarts"] for counted, _, _ in lives[: number + 2])
 
 

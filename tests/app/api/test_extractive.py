@@ -18,6 +18,7 @@ from app.server.collectors import EngineCollector
 from app.server.state import State
 from app.types import Operation, UsageStatus
 from app.usage.ledger.ledger import Ledger
+from generation.types import ServingPath
 from retrieval.search import Search
 from retrieval.types import Hit
 from tests.app.answering.answerers import QuotesAs, make_answerer
@@ -25,6 +26,7 @@ from tests.app.answering.quoting.test_selection import PASSAGES
 from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch
 from tests.app.server.stations import ANY_EVIDENCE, LIMITS, state_with, stations
+from tests.app.telemetry.test_logs import COUNTED, CountingEngine
 from tests.generation.fakes import LetterTokenizer
 from tests.retrieval.fakes import TopicEmbedder, chunk, hit
 
@@ -231,13 +233,35 @@ def test_streamed_chat_completions_in_json_are_the_same(client: TestClient) -> N
     assert "".join(found["choices"][0]["delta"].get("content") or "" for found in chunks) == whole
 
 
+def test_readiness_and_metrics_say_what_computes_the_steps_of_a_model(state: State) -> None:
+    path = ServingPath(layout="slabs", kernels="torch", graphs=False, speculation=True, slower=("No compiler.",))
+    engine = CountingEngine(replace(COUNTED, path=path))
+    running = state_with(state, models=stations(state, engine))
+    running.telemetry.metrics.register(EngineCollector(engine))
+
+    with client_of(running) as client:
+        ready, metrics = client.get("/readyz").json(), client.get("/metrics").text
+
+    assert ready["checks"]["engine"]["path"] == {
+        "device": "cpu",
+        "dtype": "float32",
+        "layout": "slabs",
+        "kernels": "torch",
+        "graphs": False,
+        "speculation": True,
+        "slower": ["No compiler."],
+    }
+    [line] = [line for line in metrics.splitlines() if line.startswith("footnote_engine_path_info")]
+    assert 'fastest="no"' in line and 'layout="slabs"' in line and 'graphs="off"' in line
+
+
 def test_models_readiness_metrics_and_token_counts_speak_of_no_generator(client: TestClient) -> None:
     model = client.get("/v1/models/footnote").json()
     ready = client.get("/readyz").json()
     counted = client.post("/v1/tokens/count", json={"text": "abc"}).json()
 
     assert (model["generator"], model["embedder"], model["answers"]) == ("extractive", "hashing", "quotes")
-    assert ready["checks"]["engine"]["alive"]
+    assert ready["checks"]["engine"]["alive"] and "path" not in ready["checks"]["engine"]
     assert not [reason for reason in ready["reasons"] if reason.startswith("engine")]
     assert "footnote_engine_decode_tokens_total 0.0" in client.get("/metrics").text
     assert counted["model"] == "extractive"

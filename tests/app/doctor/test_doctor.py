@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from app.cli.main import cli
 from app.db.session import Database
+from app.doctor import machine
 from app.doctor.examination import examine, examine_server
-from app.doctor.machine import look_at_exposure
+from app.doctor.machine import look_at_device, look_at_exposure, look_at_machine
 from app.doctor.report import Finding, Level, Report, shown, tame
 from app.server.bootstrap import build
 from app.server.state import State
@@ -129,6 +130,11 @@ def test_a_data_dir_of_its_owner_alone_is_no_finding(settings):
     ("ready", "date", "code"),
     [
         ({"ready": False, "reasons": ["engine: stopped"]}, None, "not-ready"),
+        (
+            {"ready": True, "reasons": [], "checks": {"engine": {"path": {"slower": ["No compiler."]}}}},
+            None,
+            "slow-path",
+        ),
         ({"ready": True, "reasons": []}, "Sat, 01 Jan 2000 00:00:00 GMT", "clock-skew"),
     ],
 )
@@ -174,3 +180,35 @@ def test_the_command_writes_json_and_a_zip_and_ends_with_the_verdict(tmp_path, m
     assert json.loads(result.stdout)["sound"] is False
     with zipfile.ZipFile(tmp_path / "doctor.zip") as archive:
         assert json.loads(archive.read("doctor.json")) == json.loads(result.stdout)
+
+
+TOO_OLD = "The NVIDIA driver 570.86.10 is too old for CUDA 13.0, which needs 580."
+NO_COMPILER = "The GPU's kernels need a C compiler once, and there is none: install gcc and libc6-dev."
+
+
+@pytest.mark.parametrize(
+    ("device", "driver", "code"),
+    [("cuda", None, "no-gpu"), ("auto", "570.86.10", "gpu-unused"), ("auto", None, None), ("cpu", "570.86.10", None)],
+)
+def test_a_gpu_that_torch_does_not_see_is_found_with_the_reason(device, driver, code, monkeypatch):
+    monkeypatch.setattr(machine, "why_no_gpu", lambda: TOO_OLD)
+    monkeypatch.setattr(machine, "driver_version", lambda: driver)
+    report = Report()
+
+    look_at_device(report, Settings(device=device, _env_file=None))
+
+    assert codes(report) == ({code} if code else set())
+    assert all(TOO_OLD in finding.sentence for finding in report.findings)
+
+
+@pytest.mark.parametrize(("driver", "missing"), [("580.95.05", NO_COMPILER), ("580.95.05", None), (None, NO_COMPILER)])
+def test_a_missing_compiler_matters_where_there_is_a_gpu(driver, missing, settings, monkeypatch):
+    monkeypatch.setattr(machine, "driver_version", lambda: driver)
+    monkeypatch.setattr(machine, "missing_compiler", lambda: missing)
+    report = Report()
+
+    look_at_machine(report, settings)
+
+    assert ("no-compiler" in codes(report)) is (driver is not None and missing is not None)
+    assert report.sections["machine"]["nvidia_driver"] == driver
+    assert report.sections["machine"].get("compiler") == (None if driver is None else missing or "found")

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from app.server.collectors import EngineCollector
 from app.telemetry.metrics import Metrics
 from generation.ports import Observer, Stream
-from generation.types import EngineStats, GenerationRequest, Histogram, ModelInfo
+from generation.types import EngineStats, GenerationRequest, Histogram, ModelInfo, ServingPath
 
 COUNTED = EngineStats(
     waiting=3,
@@ -33,6 +33,7 @@ COUNTED = EngineStats(
     given_back_bytes=8192,
     first_token_s=Histogram((0.05, 0.5, math.inf), (2, 3, 1), 7.25),
     inter_token_s=Histogram((0.01, math.inf), (0, 9), 0.5),
+    path=ServingPath(layout="pages", kernels="triton", graphs=True, speculation=False, slower=()),
 )
 
 
@@ -90,6 +91,7 @@ def test_every_count_of_the_engine_is_on_the_page() -> None:
         "block_tokens": 16,
         "block_bytes": 4096,
         "given_back_bytes_total": 8192,
+        "path_info{device=cpu,dtype=float32,fastest=yes,graphs=on,kernels=triton,layout=pages,speculation=off}": 1,
         "blocks{state=free}": 10,
         "blocks{state=used}": 11,
         "blocks{state=cached}": 12,

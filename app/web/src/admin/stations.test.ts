@@ -35,6 +35,22 @@ test("the engine says what its prompt cache takes and what it gave back", () => 
   expect(lines(5 * 2 ** 20)?.at(-1)).toBe(WORDS.givenBack(sizeWords(5 * 2 ** 20)));
 });
 
+test("the engine says what computes, and warns where a faster path does not serve", () => {
+  const station = (path: Record<string, unknown>) =>
+    stationsOf({ ready: true, reasons: [], checks: { engine: { ...engine, path } } })[0];
+  const cpu = station({ device: "cpu", dtype: "float32", layout: "slabs", graphs: false, slower: [] });
+  expect(cpu?.lines.at(-1)).toBe(WORDS.device("cpu", "float32"));
+  expect(cpu?.state).toBe("good");
+  const gpu = { device: "cuda:0", dtype: "bfloat16", layout: "pages", graphs: true, slower: [] };
+  expect(station(gpu)?.lines.at(-1)).toBe(`${WORDS.device("cuda:0", "bfloat16")}, ${WORDS.pages}, ${WORDS.graphs}`);
+  const slow = station({ ...gpu, layout: "slabs", graphs: false, slower: ["No compiler."] });
+  expect(slow?.lines.slice(-2)).toEqual([
+    `${WORDS.device("cuda:0", "bfloat16")}, ${WORDS.slabs}, ${WORDS.noGraphs}`,
+    "No compiler.",
+  ]);
+  expect(slow?.state).toBe("warn");
+});
+
 test("what has stopped comes first, with its reason once", () => {
   const found = stationsOf({
     ready: false,

@@ -41,7 +41,10 @@ export function stationsOf({ reasons, checks }: Readiness): Station[] {
       const back = number(cache, "given_back_bytes");
       if (back > 0) lines.push(WORDS.givenBack(sizeWords(back)));
     }
-    add("engine", lines);
+    const path = part(engine, "path");
+    const slower = path !== null && Array.isArray(path.slower) ? path.slower.map(String) : [];
+    if (path !== null) lines.push(pathWords(path));
+    add("engine", [...lines, ...slower], slower.length > 0 ? "warn" : "good");
   }
   const index = part(checks, "index");
   if (index !== null) {
@@ -60,6 +63,14 @@ export function stationsOf({ reasons, checks }: Readiness): Station[] {
   const ledger = part(checks, "ledger");
   if (ledger !== null) found.push(ledgerStation(ledger));
   return found.sort((one, other) => ORDER[one.state] - ORDER[other.state]);
+}
+
+/** What computes the model's steps: the device, and on a GPU what it is served from. */
+function pathWords(path: Checks): string {
+  const device = WORDS.device(String(path.device ?? ""), String(path.dtype ?? ""));
+  if (path.device === "cpu") return device;
+  const layout = path.layout === "pages" ? WORDS.pages : WORDS.slabs;
+  return [device, layout, path.graphs === true ? WORDS.graphs : WORDS.noGraphs].join(", ");
 }
 
 const ORDER = { bad: 0, warn: 1, good: 2 } as const;
