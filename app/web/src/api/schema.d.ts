@@ -4065,6 +4065,21 @@ export interface components {
        */
       object: "usage_event";
       /**
+       * Settled At
+       * @description When it was settled, RFC 3339 UTC.
+       */
+      settled_at: string;
+      /**
+       * Settled Local
+       * @description When it was settled, in the requested time zone.
+       */
+      settled_local: string;
+      /**
+       * Accepted At
+       * @description When the call was accepted, which decides its prices. RFC 3339 UTC.
+       */
+      accepted_at: string;
+      /**
        * Event Id
        * @description The call, or the call that was adjusted.
        * @example req_01k9:1
@@ -4097,21 +4112,6 @@ export interface components {
        * @description `exact`, or `checkpoint`: a lower bound, from the last checkpoint before a crash.
        */
       count_quality: string;
-      /**
-       * Accepted At
-       * @description When the call was accepted, which decides its prices. RFC 3339 UTC.
-       */
-      accepted_at: string;
-      /**
-       * Settled At
-       * @description When it was settled, RFC 3339 UTC.
-       */
-      settled_at: string;
-      /**
-       * Settled Local
-       * @description When it was settled, in the requested time zone.
-       */
-      settled_local: string;
       /**
        * Project Id
        * @description The collection, of requests to exactly one; else null.
@@ -4149,7 +4149,7 @@ export interface components {
       input_cached_tokens: number;
       /**
        * Output Tokens
-       * @description Generated tokens.
+       * @description Generated tokens, also after the client disconnected.
        */
       output_tokens: number;
       /**
@@ -9317,6 +9317,21 @@ export interface components {
        */
       object: "usage_event";
       /**
+       * Settled At
+       * @description When it was settled, RFC 3339 UTC.
+       */
+      settled_at: string;
+      /**
+       * Settled Local
+       * @description When it was settled, in the requested time zone.
+       */
+      settled_local: string;
+      /**
+       * Accepted At
+       * @description When the call was accepted, which decides its prices. RFC 3339 UTC.
+       */
+      accepted_at: string;
+      /**
        * Event Id
        * @description The call, or the call that was adjusted.
        * @example req_01k9:1
@@ -9349,21 +9364,6 @@ export interface components {
        * @description `exact`, or `checkpoint`: a lower bound, from the last checkpoint before a crash.
        */
       count_quality: string;
-      /**
-       * Accepted At
-       * @description When the call was accepted, which decides its prices. RFC 3339 UTC.
-       */
-      accepted_at: string;
-      /**
-       * Settled At
-       * @description When it was settled, RFC 3339 UTC.
-       */
-      settled_at: string;
-      /**
-       * Settled Local
-       * @description When it was settled, in the requested time zone.
-       */
-      settled_local: string;
       /**
        * Project Id
        * @description The collection, of requests to exactly one; else null.
@@ -9401,7 +9401,7 @@ export interface components {
       input_cached_tokens: number;
       /**
        * Output Tokens
-       * @description Generated tokens.
+       * @description Generated tokens, also after the client disconnected.
        */
       output_tokens: number;
       /**
