@@ -7,6 +7,7 @@ from fastapi.responses import FileResponse, PlainTextResponse, Response
 from pydantic import Field
 
 from app.api.dependencies import CorpusDep, Cursor, Limit, PrincipalDep, visible_document
+from app.api.original_file import original_response
 from app.api.schemas.bounds import LARGEST_INTEGER, Id
 from app.api.schemas.shape import Page, ResponseBody, problems
 from app.errors import NotFound
@@ -176,15 +177,15 @@ def list_chunks(
 def read_file(document_id: Id, corpus: CorpusDep, principal: PrincipalDep, version: Version = None) -> FileResponse:
     """The original file, as an attachment."""
     document = visible_document(corpus, principal, document_id)
-    path = corpus.files.readable(document_id, version or document.live_version or document.version)
-    if path is None:
-        raise NotFound("There is no such version.")
-    return FileResponse(
-        path,
+    response = original_response(
+        corpus.files.store,
+        corpus.files.original_of(document_id, version or document.live_version or document.version),
         filename=document.filename,
         media_type=document.media_type or "application/octet-stream",
-        headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
     )
+    if response is None:
+        raise NotFound("There is no such version.")
+    return response
 
 
 def _blocks(corpus: Corpus, principal: Principal, document_id: str, version: int, part: Span) -> list[BlockBody]:

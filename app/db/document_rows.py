@@ -1,13 +1,10 @@
-"""Reads and locks documents and jobs, and converts their rows to `Document` and `Job`.
-
-Also lists the originals of unattached files, which have no document row.
-"""
+"""Reads and locks documents and jobs, and converts their rows to `Document` and `Job`."""
 
 from typing import Any
 
 import sqlalchemy as sa
 
-from app.db.tables.documents import document, document_version, index_generation, job, unattached_file
+from app.db.tables.documents import document, document_version, index_generation, job
 from app.errors import NotFound
 from app.types import Document, DocumentStatus, Job, JobStatus
 
@@ -150,13 +147,3 @@ def lock_document(
     # read after locking: the change that the lock waited for is then visible
     connection.execute(sa.select(document.c.id).where(document.c.id == document_id).with_for_update())
     return find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
-
-
-def unattached_originals() -> sa.Select[Any]:
-    """Select (document id, version, bytes, SHA-256) of the originals of unattached files."""
-    return sa.select(
-        unattached_file.c.id.label("document_id"),
-        sa.literal(0).label("version"),
-        unattached_file.c.bytes,
-        unattached_file.c.sha256,
-    )
