@@ -11,12 +11,15 @@ from app.db.audit import Record
 from app.db.document_rows import (
     DOCUMENTS,
     FILENAME,
+    OnDuplicate,
+    duplicates,
     find_document,
+    find_duplicate,
     lock_document,
     read_document,
+    stays,
     to_document,
 )
-from app.db.duplicates import OnDuplicate, duplicates, find_duplicate, stays
 from app.db.filters import compile_filter
 from app.db.idempotency import forget_answers
 from app.db.paging import cut, decode_cursor

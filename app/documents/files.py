@@ -61,17 +61,15 @@ class DocumentFiles:
 
         Nobody can reach them any more. So a store that refuses fails no request: the next start deletes the rest.
         """
-        gone = []
-        for name in names:
-            try:
-                self.store.delete(name)
-            except (OSError, StoreUnavailable) as error:
-                not_deleted(error.__cause__ or error)
-            else:
-                gone.append(name)
-        if gone:
-            with suppress(*_DATABASE_REFUSES):  # the next start finds them gone
-                self._rows.end(gone)
+        if not names:
+            return
+        try:
+            self.store.delete(*names)
+        except StoreUnavailable as error:
+            not_deleted(error.__cause__ or error)
+            return
+        with suppress(*_DATABASE_REFUSES):  # the next start finds them gone
+            self._rows.end(names)
 
     def recover(self) -> int:
         """Delete what earlier processes left: spooled files, and originals that no row of a document names.

@@ -67,11 +67,11 @@ class Originals(Protocol):
         """The bytes of an original; None when it does not exist."""
         ...
 
-    def delete(self, name: ObjectName) -> None:
-        """Delete an original, if it exists.
+    def delete(self, *names: ObjectName) -> None:
+        """Delete originals, those that exist, durably when this returns.
 
         Raises:
-            StoreUnavailable: It may still be there.
+            StoreUnavailable: Some may still be there.
         """
         ...
 

@@ -6,9 +6,9 @@ import anyio
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse
 
+from app.api.contents import original_response
 from app.api.dependencies import AccessDep, CorpusDep, PrincipalDep, RequestId, SettingsDep
 from app.api.openai.schemas.files import FileBody, FileDeleted
-from app.api.original_file import original_response
 from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ListBody, problems
 from app.api.upload import received_form

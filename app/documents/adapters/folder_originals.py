@@ -64,15 +64,37 @@ class FolderOriginals:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def delete(self, name: ObjectName) -> None:
+    def delete(self, *names: ObjectName) -> None:
         """See `Originals.delete`."""
-        path = self._path(name)
+        changed: set[Path] = set()
+        refused: OSError | None = None
+        for name in names:
+            path = self._path(name)
+            try:
+                path.unlink(missing_ok=True)
+                changed.add(self._without_empty(path.parent))
+            except OSError as error:
+                refused = error
         try:
-            path.unlink(missing_ok=True)
-            if path.parent != self._folder and path.parent.exists() and not any(path.parent.iterdir()):
-                path.parent.rmdir()
+            for folder in changed:  # or a power loss may bring the files back, which no row would name
+                with suppress(FileNotFoundError):  # another deletion has removed it, and flushes the folder above
+                    sync_folder(folder, sync=self._sync)
         except OSError as error:
-            raise StoreUnavailable("The disk does not delete an original.") from error
+            refused = error
+        if refused is not None:
+            raise StoreUnavailable("The disk does not delete an original.") from refused
+
+    def _without_empty(self, folder: Path) -> Path:
+        """Remove the folder of a document from before, if it is empty; returns the folder that is changed."""
+        if folder == self._folder:
+            return folder
+        try:
+            if any(folder.iterdir()):
+                return folder
+            folder.rmdir()
+        except FileNotFoundError:
+            pass  # another deletion was faster
+        return self._folder
 
     def put_before(self, moment: float) -> set[ObjectName]:
         """See `Listing.put_before`."""

@@ -101,12 +101,12 @@ def test_what_is_not_there_is_told_by_every_way_to_read_it(store: Store) -> None
 
 
 def test_deleting_twice_is_harmless_and_leaves_the_others(store: Store) -> None:
-    kept, gone = store.put(b"kept"), store.put(b"gone")
+    kept, gone, also = store.put(b"kept"), store.put(b"gone"), store.put(b"gone, too")
 
     for _ in range(2):
-        store.originals.delete(gone)
+        store.originals.delete(gone, also)
 
-    assert store.originals.size(gone) is None
+    assert store.originals.size(gone) is store.originals.size(also) is None
     assert store.read(kept) == b"kept"
 
 
