@@ -51,6 +51,14 @@ def test_the_folder_of_a_document_from_before_goes_with_its_last_original(
     assert [path.name for path in (tmp_path / "files").iterdir()] == ["incoming"]
 
 
+def test_a_file_in_the_place_of_a_folder_is_no_original(originals: FolderOriginals, spooled: Spooled) -> None:
+    originals.put(name := new_object_name(), spooled)
+
+    assert originals.size(f"{name}/1") is None
+    with pytest.raises(FileNotFoundError), originals.open(f"{name}/1"):
+        pass
+
+
 def test_a_disk_that_refuses_a_deletion_says_so(
     originals: FolderOriginals, spooled: Spooled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
