@@ -165,6 +165,33 @@ def test_a_failed_document_is_queued_again_by_its_duplicate(library: Library) ->
     assert again.error_code is None
 
 
+def known(library: Library, content: str, **fields: str) -> Document | None:
+    new = new_document(library.collection_id, content)
+    return library.documents.known(new, user_id="u", key_id="k", **fields)  # type: ignore[arg-type]
+
+
+def test_only_bytes_that_are_there_are_known_before_they_are_stored(library: Library) -> None:
+    created = library.index("words", content="same", original="obj_old")
+
+    assert known(library, "same") == library.get(created.id)
+    assert known(library, "other") is None
+    with pytest.raises(Conflict):
+        known(library, "same", on_duplicate="error")
+    assert rows(library.database, document_version) == 1
+
+
+def test_a_failed_document_that_is_known_is_queued_again_and_told(library: Library) -> None:
+    created = library.upload("same")
+    library.jobs.fail(library.claim().id, code="no-text", detail="There is no text.")
+    told: list[str] = []
+
+    new = new_document(library.collection_id, "same")
+    again = library.documents.known(new, user_id="u", key_id="k", while_queued=lambda one: told.append(one.job_id))
+
+    assert again is not None
+    assert (again.id, again.status, told) == (created.id, DocumentStatus.QUEUED, [again.job_id])
+
+
 def test_a_failure_before_the_commit_leaves_no_document(library: Library) -> None:
     def fail(_: Document) -> None:
         raise OSError("no room")
