@@ -147,9 +147,10 @@ class DocumentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """An upload whose bytes are already on disk."""
+    """An upload. `original` is the name under which the store has its bytes, or will have them."""
 
     id: str
+    original: str
     tenant_id: str
     collection_id: str
     filename: str

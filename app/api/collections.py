@@ -130,4 +130,4 @@ def delete_collection(
         record=access.audit.recording(principal, "collection.deleted", request_id=request_id),
         record_document=access.audit.recording(principal, "document.deleted", request_id=request_id),
     )
-    return DeletedBody.of(removal.deleted, documents=len({document_id for document_id, _ in removal.files}))
+    return DeletedBody.of(removal.deleted, documents=removal.documents)

@@ -1,14 +1,19 @@
 """Contents of a document: its canonical text, pages, chunks and original file."""
 
+from contextlib import AbstractContextManager
+from pathlib import Path as LocalPath
 from typing import Annotated
 
+from anyio import CancelScope, to_thread
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import FileResponse, PlainTextResponse, Response
 from pydantic import Field
+from starlette.types import Receive, Scope, Send
 
 from app.api.dependencies import CorpusDep, Cursor, Limit, PrincipalDep, visible_document
 from app.api.schemas.bounds import LARGEST_INTEGER, Id
 from app.api.schemas.shape import Page, ResponseBody, problems
+from app.documents.ports import ObjectName, Originals
 from app.errors import NotFound
 from app.server.state import Corpus
 from app.types import Principal
@@ -64,6 +69,8 @@ class ChunkBody(ResponseBody):
     token_count: int = Field(description="Embedder tokens, heading path included.")
     text: str = Field(description="Exactly `content[start_char:end_char]`.")
 
+
+_ORIGINAL_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
 
 router = APIRouter(tags=["documents"])
 
@@ -176,15 +183,52 @@ def list_chunks(
 def read_file(document_id: Id, corpus: CorpusDep, principal: PrincipalDep, version: Version = None) -> FileResponse:
     """The original file, as an attachment."""
     document = visible_document(corpus, principal, document_id)
-    path = corpus.files.readable(document_id, version or document.live_version or document.version)
-    if path is None:
-        raise NotFound("There is no such version.")
-    return FileResponse(
-        path,
+    response = original_response(
+        corpus.files.store,
+        corpus.files.original_of(document_id, version or document.live_version or document.version),
         filename=document.filename,
         media_type=document.media_type or "application/octet-stream",
-        headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
     )
+    if response is None:
+        raise NotFound("There is no such version.")
+    return response
+
+
+class OriginalResponse(FileResponse):
+    """An original, whole or the ranges that the client asks for. Its local copy is held until it is sent."""
+
+    def __init__(
+        self, path: LocalPath, held: AbstractContextManager[LocalPath], *, filename: str, media_type: str | None
+    ) -> None:
+        """`held` is the entered context of `Originals.local_copy` that gave `path`."""
+        super().__init__(path, filename=filename, media_type=media_type, headers=_ORIGINAL_HEADERS)
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            with CancelScope(shield=True):  # also when the client has left
+                await to_thread.run_sync(self._held.__exit__, None, None, None)
+
+
+def original_response(
+    originals: Originals, name: ObjectName | None, *, filename: str, media_type: str | None
+) -> OriginalResponse | None:
+    """The response with an original; None when it does not exist.
+
+    Raises:
+        StorageFull, StoreUnavailable: It cannot be read.
+    """
+    if name is None:
+        return None
+    held = originals.local_copy(name)
+    try:
+        path = held.__enter__()
+    except FileNotFoundError:
+        return None
+    return OriginalResponse(path, held, filename=filename, media_type=media_type)
 
 
 def _blocks(corpus: Corpus, principal: Principal, document_id: str, version: int, part: Span) -> list[BlockBody]:

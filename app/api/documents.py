@@ -37,7 +37,7 @@ from app.api.schemas.search import FILTER
 from app.api.schemas.shape import Page, problems
 from app.api.upload import MULTIPART, Upload, read_upload
 from app.documents.archives import Unpacked, UnpackingLimits, is_archive, unpack
-from app.documents.originals import Received
+from app.documents.spool import Spooled
 from app.errors import InvalidRequest
 from app.server.state import Corpus
 from app.settings import Settings
@@ -76,10 +76,10 @@ async def upload_document(
         collection_id = await anyio.to_thread.run_sync(_target, corpus, principal, fields.collection_id)
         metadata = checked_metadata(fields.metadata)
     except BaseException:
-        corpus.files.discard(upload.received)
+        corpus.files.spool.discard(upload.received)
         raise
 
-    def accept(received: Received, filename: str, external_id: str | None) -> tuple[Document, bool]:
+    def accept(received: Spooled, filename: str, external_id: str | None) -> tuple[Document, bool]:
         return corpus.intake.accept(
             received,
             filename=filename,
@@ -127,7 +127,7 @@ async def replace_document(
     try:
         checked_metadata(upload.fields.metadata)
     except BaseException:
-        corpus.files.discard(upload.received)
+        corpus.files.spool.discard(upload.received)
         raise
     document = await anyio.to_thread.run_sync(
         lambda: corpus.intake.replace(
@@ -281,13 +281,13 @@ def _unpack(
     corpus: Corpus,
     settings: Settings,
     upload: Upload,
-    accept: Callable[[Received, str, str | None], tuple[Document, bool]],
+    accept: Callable[[Spooled, str, str | None], tuple[Document, bool]],
 ) -> Unpacked:
     prefix = upload.fields.external_id
     password = upload.password.get_secret_value() if upload.password is not None else None
     return unpack(
         upload.received,
-        files=corpus.files,
+        spool=corpus.files.spool,
         limits=UnpackingLimits(members=settings.archive_members, member_bytes=settings.max_upload_mb << 20),
         password=password,
         accept=lambda received, member: accept(

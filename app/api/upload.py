@@ -14,7 +14,7 @@ from starlette.datastructures import UploadFile
 from app.api.gate.idempotency import take
 from app.api.schemas.bounds import MOST_ID, MOST_METADATA
 from app.api.schemas.uploads import PROTECTED, FileFields, TextDocument, UploadFields, WebDocument
-from app.documents.originals import FileStore, Received, read_blocks
+from app.documents.spool import Spool, Spooled, read_blocks
 from app.errors import InvalidRequest, UrlNotAllowed
 from app.ids import new_id
 from app.outbound.web_pages import WebPages
@@ -92,7 +92,7 @@ MULTIPART: dict[str, Any] = {
 class Upload:
     """Received bytes on disk, and the fields sent with them. `is_file`: the bytes are a file, not a text in JSON."""
 
-    received: Received
+    received: Spooled
     filename: str
     fields: UploadFields
     password: SecretStr | None = None
@@ -113,7 +113,7 @@ async def read_upload(request: Request, corpus: Corpus, settings: Settings, prin
     """
     limit = settings.max_upload_mb << 20
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
-        return await _read_form(request, corpus.files, limit=limit)
+        return await _read_form(request, corpus.files.spool, limit=limit)
     try:
         body = json.loads(await request.body())
     except (ValueError, RecursionError):
@@ -123,27 +123,27 @@ async def read_upload(request: Request, corpus: Corpus, settings: Settings, prin
     if "url" in body:
         page = _validated(WebDocument, body)
         return await corpus.page_threads.run(
-            lambda: _fetch(page, corpus.web_pages, corpus.files, limit=limit), party=principal.tenant_id
+            lambda: _fetch(page, corpus.web_pages, corpus.files.spool, limit=limit), party=principal.tenant_id
         )
     document = _validated(TextDocument, body)
     data = document.text.encode("utf-8", errors="replace")
-    received = await anyio.to_thread.run_sync(lambda: corpus.files.receive([data], name=new_id("in"), limit=limit))
+    received = await anyio.to_thread.run_sync(
+        lambda: corpus.files.spool.receive([data], name=new_id("in"), limit=limit)
+    )
     return Upload(received, document.filename, document, is_file=False)
 
 
-async def _read_form(request: Request, files: FileStore, *, limit: int) -> Upload:
-    raw, filename, received = await received_form(request, files, limit=limit)
+async def _read_form(request: Request, spool: Spool, *, limit: int) -> Upload:
+    raw, filename, received = await received_form(request, spool, limit=limit)
     try:
         fields = _form_fields(raw, request.query_params)
     except BaseException:
-        files.discard(received)
+        spool.discard(received)
         raise
     return Upload(received, filename, fields, fields.password)
 
 
-async def received_form(
-    request: Request, files: FileStore, *, limit: int
-) -> tuple[Mapping[str, object], str, Received]:
+async def received_form(request: Request, spool: Spool, *, limit: int) -> tuple[Mapping[str, object], str, Spooled]:
     """The fields of a multipart form without `file`, the file's name, and its bytes under a temporary name.
 
     Raises:
@@ -156,21 +156,21 @@ async def received_form(
         raw = {key: value for key, value in form.items() if key != "file"}
         filename = (file.filename or "untitled")[:_FILENAME_CHARS]
         blocks = read_blocks(file.file)
-        received = await anyio.to_thread.run_sync(lambda: files.receive(blocks, name=new_id("in"), limit=limit))
+        received = await anyio.to_thread.run_sync(lambda: spool.receive(blocks, name=new_id("in"), limit=limit))
     try:
         said = json.dumps([filename, sorted((key, str(value)) for key, value in raw.items())])
         await take(request, said.encode(), received.sha256.encode())
     except BaseException:
-        files.discard(received)
+        spool.discard(received)
         raise
     return raw, filename, received
 
 
-def _fetch(page: WebDocument, web_pages: WebPages | None, files: FileStore, *, limit: int) -> Upload:
+def _fetch(page: WebDocument, web_pages: WebPages | None, spool: Spool, *, limit: int) -> Upload:
     if web_pages is None:
         raise UrlNotAllowed("This server does not fetch web pages; its operator can turn that on.", param="url")
     with web_pages.open(page.url) as found:
-        received = files.receive(found.blocks, name=new_id("in"), limit=limit)
+        received = spool.receive(found.blocks, name=new_id("in"), limit=limit)
         filename = page.filename or found.filename[:_FILENAME_CHARS]
     fields = page.model_copy(update={"metadata": {"url": page.url, **page.metadata}})
     return Upload(received, filename, fields, page.password)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from app.documents.originals import Readable
+from app.documents.spool import Readable
 from app.errors import SetupError
 
 SUMS = "SHA256SUMS"

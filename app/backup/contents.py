@@ -1,7 +1,7 @@
 """The members of a backup: their names, the manifest and the summary.
 
 `manifest.json` comes first, so that a restore can refuse it before it reads gigabytes. Then follow
-`rows/<table>/<n>.jsonl`, `files/<document id>/<version>`, and last `summary.json`.
+`rows/<table>/<n>.jsonl`, `files/<name of an original>`, and last `summary.json`.
 """
 
 import json
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from app.backup.archive import BackupUnusable
+from app.documents.ports import ObjectName, is_object_name
 from app.errors import SetupError
 
 FORMAT = 1
@@ -17,7 +18,7 @@ MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 
 _ROWS = re.compile(r"rows/([a-z0-9_]+)/([0-9]{6}|[1-9][0-9]{6,17})\.jsonl")
-_ORIGINAL = re.compile(r"files/([A-Za-z0-9_-]{1,64})/(0|[1-9][0-9]{0,9})")  # version 0: a file in no vector store
+_FILES = "files/"
 
 
 class NotRestorable(SetupError):
@@ -65,8 +66,8 @@ class Manifest:
 class Summary:
     """The contents of a backup: rows by table, number and bytes of originals.
 
-    `missing` names originals (`<document id>/<version>`) that the database lists and the disk did not have: deleted
-    while the backup was made, or lost before. `altered` names those whose bytes differ from the upload.
+    `missing` names versions (`<document id>/<version>`) whose original the disk did not have: deleted while the backup
+    was made, or lost before. `altered` names those whose bytes differ from the upload.
     """
 
     rows: Mapping[str, int]
@@ -98,16 +99,16 @@ def rows_name(table: str, number: int) -> str:
     return name
 
 
-def original_name(document_id: str, version: int) -> str:
-    """The name of the member with a version's original.
+def original_name(name: ObjectName) -> str:
+    """The name of the member with an original.
 
     Raises:
-        NotRestorable: `original_of` would not read the same document and version from the name.
+        NotRestorable: `original_of` would not read the same name from it.
     """
-    name = f"files/{document_id}/{version}"
-    if original_of(name) != (document_id, version):
-        raise NotRestorable(name)
-    return name
+    member = _FILES + name
+    if original_of(member) != name:
+        raise NotRestorable(member)
+    return member
 
 
 def is_rows(name: str) -> bool:
@@ -115,7 +116,7 @@ def is_rows(name: str) -> bool:
     return _ROWS.fullmatch(name) is not None
 
 
-def original_of(name: str) -> tuple[str, int] | None:
-    """(document id, version) of a member with an original; None for other names, such as paths out of the folder."""
-    match = _ORIGINAL.fullmatch(name)
-    return (match[1], int(match[2])) if match else None
+def original_of(member: str) -> ObjectName | None:
+    """The name of the original in a member; None for other members, such as paths out of the folder."""
+    name = member.removeprefix(_FILES)
+    return name if name != member and is_object_name(name) else None

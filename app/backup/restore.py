@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +17,14 @@ from app.db.migration import current_revision, upgrade
 from app.db.portable import RowLoader
 from app.db.session import Database
 from app.disk import is_full
-from app.documents.originals import FileStore, read_blocks
+from app.documents.ports import Originals
+from app.documents.spool import Spool, read_blocks
 from app.errors import Conflict, StorageFull
+from app.ids import new_id
 from app.settings import ServerSettings
+
+OriginalsIn = Callable[[Path], tuple[Spool, Originals]]
+"""Opens an empty spool and store in a folder; what they hold need not be flushed to disk one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,12 @@ class Restored:
 
 
 def restore(
-    settings: ServerSettings, source: Path, *, force: bool = False, report: Report = lambda *_: None
+    settings: ServerSettings,
+    source: Path,
+    *,
+    originals_in: OriginalsIn,
+    force: bool = False,
+    report: Report = lambda *_: None,
 ) -> Restored:
     """Restore the backup `source` into the data dir of `settings`.
 
@@ -46,7 +57,7 @@ def restore(
         StorageFull: The disk is full. The old installation is unchanged.
 
     Example:
-        >>> restore(settings, Path("footnote.backup"), force=True).aside
+        >>> restore(settings, Path("footnote.backup"), originals_in=restored_originals, force=True).aside
         PosixPath('/data/before-restore-1763600000')
     """
     verified = verify(source, report)
@@ -59,7 +70,7 @@ def restore(
         try:
             if shutil.disk_usage(folder).free < verified.bytes:
                 raise StorageFull(f"There is no room: the backup needs {verified.bytes >> 20} MiB on this disk.")
-            _unpack(source, settings, verified, folder, report)
+            _unpack(source, settings, verified, folder, originals_in(folder), report)
             os.sync()  # once for all: thousands of originals were just written
             aside = placement.place(settings.data_dir)
         except BaseException as error:
@@ -70,9 +81,17 @@ def restore(
     return Restored(verified.manifest, verified.summary, aside)
 
 
-def _unpack(source: Path, settings: ServerSettings, verified: Verified, folder: Path, report: Report) -> None:
+def _unpack(
+    source: Path,
+    settings: ServerSettings,
+    verified: Verified,
+    folder: Path,
+    originals: tuple[Spool, Originals],
+    report: Report,
+) -> None:
     url = settings.database_url or f"sqlite:///{folder / 'footnote.db'}"
-    files, done = FileStore(folder / "files"), 0
+    spool, store = originals
+    done = 0
     database = Database.open(url)
     try:
         _refuse_filled(database, verified.manifest)
@@ -83,7 +102,8 @@ def _unpack(source: Path, settings: ServerSettings, verified: Verified, folder: 
                 if is_rows(member.name):
                     _load(loader, member)
                 elif (original := original_of(member.name)) is not None:
-                    _write(files.path(*original), member)
+                    blocks = read_blocks(member.content)
+                    store.put(original, spool.receive(blocks, name=new_id("in"), limit=member.bytes))
                 done += member.bytes
                 report("restoring (MiB)", done >> 20, verified.bytes >> 20)
             loader.finish()
@@ -109,10 +129,3 @@ def _load(loader: RowLoader, member: Member) -> None:
         loader.load(member.content.read())
     except ValueError as error:
         raise BackupUnusable("The backup holds rows that do not fit its schema.") from error
-
-
-def _write(path: Path, member: Member) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        for block in read_blocks(member.content):
-            file.write(block)

@@ -9,7 +9,7 @@ import io
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version as distribution_version
@@ -30,13 +30,12 @@ from app.backup.contents import (
 )
 from app.backup.verification import Report, verify
 from app.db.dialect import sqlite_file
-from app.db.document_rows import unattached_originals
 from app.db.migration import current_revision, refuse_newer
 from app.db.portable import count_rows, dump_rows
 from app.db.session import Database
-from app.db.tables.documents import document_version
+from app.db.tables.documents import document_version, unattached_file
 from app.disk import disk_refusal, sync_folder
-from app.documents.originals import FileStore
+from app.documents.ports import ObjectName, Originals
 from app.errors import Conflict, SetupError
 from app.settings import ServerSettings
 
@@ -45,13 +44,18 @@ _SETTINGS = ("embedder", "embedder_dtype", "embedder_dimensions", "generator", "
 
 @dataclass(frozen=True, slots=True)
 class _Original:
-    document_id: str
-    version: int
+    version: str
+    name: ObjectName
     sha256: str
 
 
 def back_up(
-    settings: ServerSettings, target: Path, *, force: bool = False, report: Report = lambda *_: None
+    settings: ServerSettings,
+    target: Path,
+    *,
+    originals: Originals,
+    force: bool = False,
+    report: Report = lambda *_: None,
 ) -> Summary:
     """Write a backup of the installation to `target`, durable and verified by the rules of a restore when this returns.
 
@@ -67,7 +71,7 @@ def back_up(
         StorageFull: The disk is full.
 
     Example:
-        >>> back_up(settings, Path("footnote.backup")).originals
+        >>> back_up(settings, Path("footnote.backup"), originals=store).originals
         1204
     """
     _refuse_existing(target, force=force)
@@ -75,7 +79,7 @@ def back_up(
     database = Database.open(settings.resolved_database_url)
     try:
         refuse_newer(database)  # tables of a newer version would be missing
-        return _write_beside(database, settings, target, force=force, report=report)
+        return _write_beside(database, settings, target, originals=originals, force=force, report=report)
     finally:
         database.close()
 
@@ -92,7 +96,7 @@ def require_database(settings: ServerSettings) -> None:
 
 
 def _write_beside(
-    database: Database, settings: ServerSettings, target: Path, *, force: bool, report: Report
+    database: Database, settings: ServerSettings, target: Path, *, originals: Originals, force: bool, report: Report
 ) -> Summary:
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
@@ -102,7 +106,7 @@ def _write_beside(
     try:
         with os.fdopen(descriptor, "wb") as file:
             with ArchiveWriter(file) as archive:
-                summary = _fill(archive, database, settings, report)
+                summary = _fill(archive, database, settings, originals, report)
             file.flush()
             os.fsync(file.fileno())
         _verify(partial, report)
@@ -126,7 +130,9 @@ def _verify(written: Path, report: Report) -> None:
         raise NotRestorable(str(error)) from error
 
 
-def _fill(archive: ArchiveWriter, database: Database, settings: ServerSettings, report: Report) -> Summary:
+def _fill(
+    archive: ArchiveWriter, database: Database, settings: ServerSettings, store: Originals, report: Report
+) -> Summary:
     schema = current_revision(database)
     if schema is None:
         raise SetupError("The database has no tables yet: nothing to back up.")
@@ -140,7 +146,7 @@ def _fill(archive: ArchiveWriter, database: Database, settings: ServerSettings, 
     )
     _add(archive, MANIFEST, manifest.encode())
     rows, originals = _add_rows(archive, database, report)
-    summary = _add_originals(archive, FileStore(settings.data_dir / "files"), originals, rows=rows, report=report)
+    summary = _add_originals(archive, store, originals, rows=rows, report=report)
     _add(archive, SUMMARY, summary.encode())
     return summary
 
@@ -156,36 +162,64 @@ def _add_rows(archive: ArchiveWriter, database: Database, report: Report) -> tup
             _add(archive, rows_name(table, parts[table]), part)
             done += count
             report("rows", done, total)
-        version = document_version.c
-        known = sa.select(version.document_id, version.version, version.sha256)
-        if sa.inspect(connection).has_table("unattached_file"):  # an older schema can be backed up, too
-            kept = unattached_originals().subquery()
-            known = sa.select(
-                sa.union_all(known, sa.select(kept.c.document_id, kept.c.version, kept.c.sha256)).subquery()
-            )
-        known = known.order_by("document_id", "version")
-        return rows, [_Original(*row) for row in connection.execute(known)]
+        return rows, _originals(connection)
+
+
+def _originals(connection: sa.Connection) -> list[_Original]:
+    """The originals that the rows list; of versions with the same original the first. An older schema has no names."""
+    inspector = sa.inspect(connection)
+    found: dict[ObjectName, _Original] = {}
+    for table, document_id, version in (
+        (document_version, document_version.c.document_id, sa.cast(document_version.c.version, sa.Text)),
+        (unattached_file, unattached_file.c.id, sa.literal("0")),
+    ):
+        if not inspector.has_table(table.name):
+            continue
+        placed = document_id + "/" + version
+        has_names = any(column["name"] == "object" for column in inspector.get_columns(table.name))
+        query = sa.select(placed, table.c.object if has_names else placed, table.c.sha256).order_by(
+            document_id, version
+        )
+        for row in connection.execute(query):
+            original = _Original(*row)
+            found.setdefault(original.name, original)
+    return list(found.values())
 
 
 def _add_originals(
-    archive: ArchiveWriter, files: FileStore, originals: Sequence[_Original], *, rows: dict[str, int], report: Report
+    archive: ArchiveWriter, store: Originals, originals: Sequence[_Original], *, rows: dict[str, int], report: Report
 ) -> Summary:
     missing, altered, size = [], [], 0
     for done, original in enumerate(originals, start=1):
-        name = f"{original.document_id}/{original.version}"
+        member, length = original_name(original.name), store.size(original.name)
         try:
-            file = files.path(original.document_id, original.version).open("rb")
+            with store.open(original.name) as blocks:
+                assert length is not None, "it was there before it was opened"
+                digest = archive.add(member, _Stream(blocks), size=length)
         except FileNotFoundError:
-            missing.append(name)
+            missing.append(original.version)
             continue
-        with file:  # it may be deleted now: an open file can still be read to its end
-            length = os.fstat(file.fileno()).st_size
-            digest = archive.add(original_name(original.document_id, original.version), file, size=length)
         size += length
         if digest != original.sha256:
-            altered.append(name)
+            altered.append(original.version)
         report("originals", done, len(originals))
     return Summary(rows, len(originals) - len(missing), size, tuple(missing), tuple(altered))
+
+
+class _Stream:
+    """Blocks of bytes, to be read in pieces of any size."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
+        self._rest = b""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """As `Readable.read`; fewer than `size` bytes only at the end."""
+        while (size < 0 or len(self._rest) < size) and (block := next(self._blocks, b"")):
+            self._rest += block
+        count = len(self._rest) if size < 0 else size
+        piece, self._rest = self._rest[:count], self._rest[count:]
+        return piece
 
 
 def _add(archive: ArchiveWriter, name: str, content: bytes) -> None:

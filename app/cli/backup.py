@@ -28,11 +28,13 @@ def backup(
 ) -> None:
     """Save documents, original files, key hashes and the ledger into one file, also while the server runs."""
     from app.backup.snapshot import back_up
+    from app.server.originals import stored_originals
 
     _refuse_url(context)
-    console = Console()
+    console, settings = Console(), load_settings()
     with Bar(Console(stderr=True)) as bar:
-        summary = back_up(load_settings(), file, force=force, report=bar)
+        originals = stored_originals(settings.data_dir)
+        summary = back_up(settings, file, originals=originals, force=force, report=bar)
     console.print(
         f"{file}: {file.stat().st_size >> 10:,} KiB, {summary.rows.get('document', 0):,} documents, "
         f"{summary.originals:,} originals, {summary.rows.get('usage_event', 0):,} ledger rows.",
@@ -58,11 +60,12 @@ def restore(
 ) -> None:
     """Restore a data directory from a backup. Stop the server first. All checksums are verified before any change."""
     from app.backup.restore import restore as put_back
+    from app.server.originals import restored_originals
 
     _refuse_url(context)
     settings = load_settings(**({"data_dir": into} if into is not None else {}))
     with Bar(Console(stderr=True)) as bar:
-        restored = put_back(settings, file, force=force, report=bar)
+        restored = put_back(settings, file, originals_in=restored_originals, force=force, report=bar)
     manifest, console = restored.manifest, Console()
     made = datetime.fromtimestamp(manifest.created_at, tz=UTC).isoformat(timespec="seconds")
     console.print(

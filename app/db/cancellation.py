@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 
 from app.db.document_rows import lock_document
+from app.db.originals import condemn
 from app.db.removal import cancel_jobs
 from app.db.tables.documents import document, document_version, job
 from app.db.versions import content_key
@@ -13,8 +14,8 @@ CANCELLED = "cancelled"
 """The error code of a document whose ingestion was cancelled."""
 
 
-def cancel_job(connection: sa.Connection, open_job: Job, *, now: float) -> tuple[tuple[str, int], ...]:
-    """Cancel a queued or running job; returns (document id, version) of the originals to delete.
+def cancel_job(connection: sa.Connection, open_job: Job, *, now: float) -> tuple[str, ...]:
+    """Cancel a queued or running job; returns the names of the originals to delete after the commit.
 
     The document returns to its indexed version, as if the newer one had never been uploaded. A document without an
     indexed version fails with the code "cancelled".
@@ -37,14 +38,11 @@ def cancel_job(connection: sa.Connection, open_job: Job, *, now: float) -> tuple
         connection.execute(this.values(status=DocumentStatus.FAILED, updated_at=now))
         return ()
     if found.live_version == found.version:  # the job was for the indexed version: no newer one to delete
-        dropped: tuple[int, ...] = ()
+        dropped: list[str] = []
     else:
         newer = document_version.c.document_id == found.id, document_version.c.version > found.live_version
-        dropped = tuple(
-            connection.execute(
-                sa.delete(document_version).where(*newer).returning(document_version.c.version)
-            ).scalars()
-        )
+        gone = sa.delete(document_version).where(*newer).returning(document_version.c.object)
+        dropped = list(connection.execute(gone).scalars())
     done = (
         sa.select(job.c.id)
         .where(job.c.document_id == found.id, job.c.version == found.live_version, job.c.status == JobStatus.DONE)
@@ -65,7 +63,7 @@ def cancel_job(connection: sa.Connection, open_job: Job, *, now: float) -> tuple
             updated_at=now,
         )
     )
-    return tuple((found.id, version) for version in sorted(dropped))
+    return condemn(connection, dropped, now=now)
 
 
 def find_job(connection: sa.Connection, job_id: str, *, tenant_id: str) -> sa.Row[tuple[object, ...]]:

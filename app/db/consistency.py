@@ -6,11 +6,18 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
-from app.db.document_rows import unattached_originals
 from app.db.lexical import full_text_defects, rebuild_full_text
 from app.db.scopes import is_live
 from app.db.session import Database
-from app.db.tables.documents import chunk, chunk_vector, document, document_version, index_generation, job
+from app.db.tables.documents import (
+    chunk,
+    chunk_vector,
+    document,
+    document_version,
+    index_generation,
+    job,
+    unattached_file,
+)
 from app.types import DocumentStatus, JobStatus
 
 _Rows: TypeAlias = Sequence[Any]
@@ -24,10 +31,9 @@ _WITHOUT_CHUNK = ~sa.exists().where(chunk.c.key == chunk_vector.c.key).correlate
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """A document version, with the size of its upload in bytes."""
+    """A document version or an unattached file: the name of its original, and the size of its upload in bytes."""
 
-    document_id: str
-    version: int
+    original: str
     bytes: int
 
 
@@ -47,10 +53,9 @@ class ConsistencyRepository:
 
     def versions(self) -> list[StoredVersion]:
         """Every version of every document, and the unattached files."""
-        kept = unattached_originals().subquery()
         query = sa.union_all(
-            sa.select(document_version.c.document_id, document_version.c.version, document_version.c.bytes),
-            sa.select(kept.c.document_id, kept.c.version, kept.c.bytes),
+            sa.select(document_version.c.object, document_version.c.bytes),
+            sa.select(unattached_file.c.object, unattached_file.c.bytes),
         )
         with self._database.read() as connection:
             return [StoredVersion(*row) for row in connection.execute(query)]

@@ -1,15 +1,15 @@
-"""Reads and locks documents and jobs, and converts their rows to `Document` and `Job`.
+"""Reads and locks documents and jobs, finds duplicates, and converts rows to `Document` and `Job`."""
 
-Also lists the originals of unattached files, which have no document row.
-"""
-
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import sqlalchemy as sa
 
-from app.db.tables.documents import document, document_version, index_generation, job, unattached_file
-from app.errors import NotFound
-from app.types import Document, DocumentStatus, Job, JobStatus
+from app.db.tables.documents import document, document_version, index_generation, job
+from app.errors import Conflict, NotFound
+from app.types import Document, DocumentStatus, Job, JobStatus, NewDocument
+
+OnDuplicate: TypeAlias = Literal["skip", "replace", "version", "error"]
+"""What happens to an upload of which there is a duplicate; see `DocumentRepository.create`."""
 
 _newest = document_version.alias("newest")
 _live = document_version.alias("live")
@@ -152,11 +152,33 @@ def lock_document(
     return find_document(connection, document_id, tenant_id=tenant_id, collections=collections)
 
 
-def unattached_originals() -> sa.Select[Any]:
-    """Select (document id, version, bytes, SHA-256) of the originals of unattached files."""
-    return sa.select(
-        unattached_file.c.id.label("document_id"),
-        sa.literal(0).label("version"),
-        unattached_file.c.bytes,
-        unattached_file.c.sha256,
-    )
+def stays(existing: Document, new: NewDocument, on_duplicate: OnDuplicate | None) -> bool:
+    """Whether a duplicate gets no new version.
+
+    Raises:
+        Conflict: It is refused.
+    """
+    if on_duplicate == "error":
+        raise Conflict("The same document is there already.")
+    return existing.sha256 == new.sha256 or on_duplicate == "skip"
+
+
+def duplicates(new: NewDocument) -> sa.Select[Any]:
+    """Selects the row of the document of which `new` is a duplicate."""
+    query = DOCUMENTS.where(document.c.tenant_id == new.tenant_id, document.c.collection_id == new.collection_id)
+    if new.external_id is not None:
+        query = query.where(document.c.external_id == new.external_id)
+    else:
+        query = query.where(SHA256.in_([new.sha256]))
+    return query.order_by(document.c.created_at, document.c.id).limit(1)
+
+
+def find_duplicate(connection: sa.Connection, new: NewDocument) -> Document | None:
+    """The document of which `new` is a duplicate, locked; None when there is none."""
+    found = connection.execute(duplicates(new)).one_or_none()
+    if found is None:
+        return None
+    try:
+        return lock_document(connection, found.id, tenant_id=new.tenant_id, collections=None)
+    except NotFound:
+        return None  # deleted between the two statements

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -11,26 +11,27 @@ from app.db.audit import Record
 from app.db.document_rows import (
     DOCUMENTS,
     FILENAME,
-    SHA256,
+    OnDuplicate,
+    duplicates,
     find_document,
+    find_duplicate,
     lock_document,
     read_document,
+    stays,
     to_document,
-    unattached_originals,
 )
 from app.db.filters import compile_filter
 from app.db.idempotency import forget_answers
 from app.db.paging import cut, decode_cursor
 from app.db.removal import Removal, remove_documents
 from app.db.session import Database
-from app.db.tables.documents import collection, document, document_version
+from app.db.tables.documents import collection, document
 from app.db.values import require_metadata, require_text
 from app.db.versions import Upload, insert_document, insert_version, requeue
 from app.errors import Conflict, NotFound
 from app.types import Document, DocumentStatus, NewDocument
 from retrieval.types import Filter, Metadata
 
-OnDuplicate: TypeAlias = Literal["skip", "replace", "version", "error"]
 _Result = TypeVar("_Result")
 _READ_AT_ONCE = 500  # documents in one statement
 _RACES = 5  # attempts after a lost race for a unique index, before it is an error
@@ -60,7 +61,6 @@ class DocumentRepository:
         on_duplicate: OnDuplicate | None = None,
         user_id: str,
         key_id: str,
-        before_commit: Callable[[Document], None] | None = None,
         while_queued: Callable[[Document], None] | None = None,
     ) -> tuple[Document, bool]:
         """Register an upload and queue its ingestion; returns the document, and whether it or a version is new.
@@ -70,13 +70,11 @@ class DocumentRepository:
         if it had failed. A duplicate with other bytes gets a new version, and the new metadata unless they are empty.
 
         Args:
-            new: The upload; its id is used only when the document is new.
+            new: The upload, whose original is stored; its id is used only when the document is new.
             on_duplicate: "skip" keeps a duplicate as it is, "replace" deletes its older versions once the new one is
                 indexed, "error" refuses it. Otherwise older versions are kept.
             user_id: The user who uploads.
             key_id: The key of the upload.
-            before_commit: Called with a new document or version before the commit, so before a worker sees its job:
-                the time to move the file to the document's id and version.
             while_queued: Called before the commit whenever a job waits for the document, new or not.
 
         Raises:
@@ -84,20 +82,43 @@ class DocumentRepository:
             Conflict: A duplicate, and `on_duplicate` is "error".
             InvalidRequest: Metadata or a name that cannot be stored.
         """
-        require_text(new.filename, param="filename")
-        require_text(new.external_id or "", param="external_id")
-        require_metadata(new.metadata)
-        upload = Upload(filename=new.filename, size=new.bytes, sha256=new.sha256, user_id=user_id, key_id=key_id)
+        upload = _checked(new, user_id=user_id, key_id=key_id)
 
         def register(connection: sa.Connection) -> tuple[Document, bool]:
             created, is_new = self._register(connection, new, upload, on_duplicate)
-            if is_new and before_commit is not None:
-                before_commit(created)
             if created.status == DocumentStatus.QUEUED and while_queued is not None:
                 while_queued(created)
             return created, is_new
 
         return self._racing(register)
+
+    def known(
+        self,
+        new: NewDocument,
+        *,
+        on_duplicate: OnDuplicate | None = None,
+        user_id: str,
+        key_id: str,
+        while_queued: Callable[[Document], None] | None = None,
+    ) -> Document | None:
+        """The duplicate that `create` would return without a new version; None when `new` needs its original stored.
+
+        Looked for before the bytes are stored, which need not be then. A failed one is queued again. Arguments and
+        errors as in `create`.
+        """
+        upload = _checked(new, user_id=user_id, key_id=key_id)
+        with self._database.read() as connection:  # most uploads are new: they do not take the write lock twice
+            row = connection.execute(duplicates(new)).one_or_none()
+        if row is None or not stays(to_document(row), new, on_duplicate):
+            return None
+        with self._database.write() as connection:
+            existing = find_duplicate(connection, new)
+            if existing is None or not stays(existing, new, on_duplicate):
+                return None
+            found = self._keep(connection, existing, upload)
+            if found.status == DocumentStatus.QUEUED and while_queued is not None:
+                while_queued(found)
+            return found
 
     def _register(
         self, connection: sa.Connection, new: NewDocument, upload: Upload, on_duplicate: OnDuplicate | None
@@ -105,22 +126,23 @@ class DocumentRepository:
         mine = collection.c.id == new.collection_id, collection.c.tenant_id == new.tenant_id
         if connection.execute(sa.select(collection.c.id).where(*mine)).scalar() is None:
             raise NotFound("There is no such collection.")
-        existing, now = _find_duplicate(connection, new), self._clock()
+        existing, now = find_duplicate(connection, new), self._clock()
         if existing is None:
             insert_document(connection, new, upload, now=now)
             return read_document(connection, new.id), True
-        if on_duplicate == "error":
-            raise Conflict("The same document is there already.")
-        if existing.sha256 == new.sha256:
-            if existing.status == DocumentStatus.FAILED:
-                requeue(connection, existing, user_id=upload.user_id, key_id=upload.key_id, now=now)
-            return read_document(connection, existing.id), False
-        if on_duplicate == "skip":
-            return existing, False
+        if stays(existing, new, on_duplicate):
+            return self._keep(connection, existing, upload), False
         insert_version(connection, existing, upload, replace=on_duplicate == "replace", now=now)
         if new.metadata:
             _set_metadata(connection, existing.id, new.metadata)
         return read_document(connection, existing.id), True
+
+    def _keep(self, connection: sa.Connection, existing: Document, upload: Upload) -> Document:
+        """A locked duplicate that gets no version; one with the same bytes is queued again if it had failed."""
+        if existing.sha256 != upload.sha256 or existing.status != DocumentStatus.FAILED:
+            return existing
+        requeue(connection, existing, user_id=upload.user_id, key_id=upload.key_id, now=self._clock())
+        return read_document(connection, existing.id)
 
     def add_version(
         self,
@@ -128,32 +150,33 @@ class DocumentRepository:
         *,
         tenant_id: str,
         collections: tuple[str, ...] | None = None,
+        original: str,
         filename: str,
         size: int,
         sha256: str,
         replace: bool = False,
         user_id: str,
         key_id: str,
-        before_commit: Callable[[Document], None] | None = None,
+        while_queued: Callable[[Document], None] | None = None,
     ) -> Document:
         """Queue a file of `size` bytes as the next version; search returns the present one until it is indexed.
 
-        With `replace` the older versions are deleted then. The job of a version that is not indexed yet is cancelled.
-        `before_commit` as in `create`.
+        `original` names it in the store. With `replace` the older versions are deleted then. The job of a version that
+        is not indexed yet is cancelled. `while_queued` as in `create`.
 
         Raises:
             NotFound: No such document.
             InvalidRequest: A name that cannot be stored.
         """
         require_text(filename, param="filename")
-        upload = Upload(filename=filename, size=size, sha256=sha256, user_id=user_id, key_id=key_id)
+        upload = Upload(original=original, filename=filename, size=size, sha256=sha256, user_id=user_id, key_id=key_id)
 
         def add(connection: sa.Connection) -> Document:
             existing = lock_document(connection, document_id, tenant_id=tenant_id, collections=collections)
             insert_version(connection, existing, upload, replace=replace, now=self._clock())
             updated = read_document(connection, document_id)
-            if before_commit is not None:
-                before_commit(updated)
+            if while_queued is not None:
+                while_queued(updated)
             return updated
 
         return self._racing(add)
@@ -244,9 +267,9 @@ class DocumentRepository:
         collections: tuple[str, ...] | None = None,
         user_id: str,
         key_id: str,
-        before_commit: Callable[[Document], None] | None = None,
+        while_queued: Callable[[Document], None] | None = None,
     ) -> Document:
-        """Queue a failed document again, as a new job. `before_commit` as in `create`.
+        """Queue a failed document again, as a new job. `while_queued` as in `create`.
 
         Raises:
             NotFound: No such document.
@@ -258,8 +281,8 @@ class DocumentRepository:
                 raise Conflict(f"Only a failed document can be retried; this one is {existing.status}.")
             requeue(connection, existing, user_id=user_id, key_id=key_id, now=self._clock())
             queued = read_document(connection, document_id)
-            if before_commit is not None:
-                before_commit(queued)
+            if while_queued is not None:
+                while_queued(queued)
             return queued
 
     def delete(
@@ -324,16 +347,6 @@ class DocumentRepository:
                 forget_answers(connection, tenant_id)
             return removal, len(ids)
 
-    def known_versions(self) -> set[tuple[str, int]]:
-        """(document id, version) of every original that must be on disk, those of unattached files included."""
-        kept = unattached_originals().subquery()
-        query = sa.union_all(
-            sa.select(document_version.c.document_id, document_version.c.version),
-            sa.select(kept.c.document_id, kept.c.version),
-        )
-        with self._database.read() as connection:
-            return {(row.document_id, row.version) for row in connection.execute(query)}
-
     def _racing(self, body: Callable[[sa.Connection], _Result]) -> _Result:
         """Run `body` in a write transaction; retry it after a violation of a unique index."""
         for _ in range(_RACES - 1):
@@ -346,20 +359,18 @@ class DocumentRepository:
             return body(connection)
 
 
-def _find_duplicate(connection: sa.Connection, new: NewDocument) -> Document | None:
-    """The document of which `new` is a duplicate, locked; None when there is none."""
-    query = DOCUMENTS.where(document.c.tenant_id == new.tenant_id, document.c.collection_id == new.collection_id)
-    if new.external_id is not None:
-        query = query.where(document.c.external_id == new.external_id)
-    else:
-        query = query.where(SHA256.in_([new.sha256]))
-    found = connection.execute(query.order_by(document.c.created_at, document.c.id).limit(1)).one_or_none()
-    if found is None:
-        return None
-    try:
-        return lock_document(connection, found.id, tenant_id=new.tenant_id, collections=None)
-    except NotFound:
-        return None  # deleted between the two statements
+def _checked(new: NewDocument, *, user_id: str, key_id: str) -> Upload:
+    require_text(new.filename, param="filename")
+    require_text(new.external_id or "", param="external_id")
+    require_metadata(new.metadata)
+    return Upload(
+        original=new.original,
+        filename=new.filename,
+        size=new.bytes,
+        sha256=new.sha256,
+        user_id=user_id,
+        key_id=key_id,
+    )
 
 
 def _set_metadata(connection: sa.Connection, document_id: str, metadata: Metadata, **changes: float) -> None:

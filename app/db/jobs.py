@@ -231,11 +231,8 @@ class JobRepository:
             self._served = max(self._served, latest or 0.0)
             return len(orphans)
 
-    def cancel(self, job_id: str, *, tenant_id: str, remove: Callable[[str, int], object]) -> Job:
-        """Cancel a job; see `app.db.cancellation`.
-
-        `remove` is called with (document id, version) of each original to delete, before another upload can reuse the
-        version number.
+    def cancel(self, job_id: str, *, tenant_id: str) -> tuple[Job, tuple[str, ...]]:
+        """Cancel a job; see `app.db.cancellation`. Returns it, and the names of the originals to delete.
 
         Raises:
             NotFound: No such job of this tenant.
@@ -244,10 +241,7 @@ class JobRepository:
         with self._database.write() as connection:
             found = to_job(find_job(connection, job_id, tenant_id=tenant_id))
             dropped = cancel_job(connection, found, now=self._clock())
-            cancelled = to_job(find_job(connection, job_id, tenant_id=tenant_id))
-            for document_id, version in dropped:
-                remove(document_id, version)
-            return cancelled
+            return to_job(find_job(connection, job_id, tenant_id=tenant_id)), dropped
 
     def get(self, job_id: str, *, tenant_id: str) -> Job:
         """The job.

@@ -12,6 +12,7 @@ from app.db.cancellation import CANCELLED
 from app.db.dialect import insert_or_ignore
 from app.db.document_rows import DOCUMENTS, to_document
 from app.db.idempotency import forget_answers, note_effect
+from app.db.originals import condemn, named
 from app.db.paging import Listed, Place
 from app.db.session import Database
 from app.db.tables.documents import collection, document, document_version, file_batch, job, unattached_file
@@ -43,7 +44,10 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnattachedFile:
-    """An upload that is in no collection: neither searched nor billed. `created_at` is Unix seconds."""
+    """An upload that is in no collection: neither searched nor billed.
+
+    `created_at` is Unix seconds, `object` the name of its original.
+    """
 
     id: str
     tenant_id: str
@@ -53,6 +57,7 @@ class UnattachedFile:
     sha256: str
     purpose: str
     created_at: float
+    object: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +134,43 @@ class OpenAIFileRepository:
         with self._database.write() as connection:
             row = {column.name: getattr(file, column.name) for column in unattached_file.c}
             connection.execute(_ADD.on(connection), row)
+            named(connection, file.object)
             note_effect(connection)
 
-    def add_all(self, files: Sequence[UnattachedFile]) -> None:
-        """Insert several unattached files, in one transaction."""
-        rows = [{column.name: getattr(file, column.name) for column in unattached_file.c} for file in files]
-        if rows:
-            with self._database.write() as connection:
-                connection.execute(_ADD.on(connection), rows)
+    def keep(self, document_ids: Sequence[str], *, key_id: str, purpose: str) -> tuple[str, ...]:
+        """Insert documents as unattached files with their newest originals, in one transaction, before their deletion.
+
+        Those that are gone are left out. Returns the names of the originals that files of the same ids had before,
+        which the caller deletes.
+        """
+        of_newest = sa.and_(
+            document_version.c.document_id == document.c.id, document_version.c.version == document.c.version
+        )
+        query = (
+            sa.select(
+                document.c.id,
+                document.c.tenant_id,
+                sa.literal(key_id).label("key_id"),
+                document_version.c.filename,
+                document_version.c.bytes,
+                document_version.c.sha256,
+                sa.literal(purpose).label("purpose"),
+                document.c.created_at,
+                document_version.c.object,
+            )
+            .join(document_version, of_newest)
+            .where(document.c.id.in_(document_ids))
+            .order_by(document.c.id)
+            .with_for_update(of=document)  # a deletion then sees that the originals are named here, too
+        )
+        with self._database.write() as connection:
+            rows = [dict(row) for row in connection.execute(query).mappings()]
+            if not rows:
+                return ()
+            gone = sa.delete(unattached_file).where(unattached_file.c.id.in_([row["id"] for row in rows]))
+            before = connection.execute(gone.returning(unattached_file.c.object)).scalars().all()
+            connection.execute(sa.insert(unattached_file), rows)
+            return condemn(connection, before, now=self._clock())
 
     def unattached(self, file_id: str, *, principal: Principal) -> UnattachedFile:
         """Find an unattached file.
@@ -151,22 +185,30 @@ class OpenAIFileRepository:
             raise NotFound("There is no such file.")
         return UnattachedFile(**row)
 
-    def remove(self, file_id: str) -> None:
-        """Delete the row of an unattached file, if it exists: it is a document now."""
-        with self._database.write() as connection:
-            connection.execute(sa.delete(unattached_file).where(unattached_file.c.id == file_id))
+    def remove(self, file_id: str) -> tuple[str, ...]:
+        """Delete the row of an unattached file, if it exists: it is a document now.
 
-    def delete(self, file_id: str, *, tenant_id: str, record: Record | None = None) -> None:
-        """Delete an unattached file of a tenant for good, if it exists; `record` then writes the audit entry."""
+        Returns the name of its original, if no other row has it; the caller deletes it.
+        """
+        gone = sa.delete(unattached_file).where(unattached_file.c.id == file_id).returning(unattached_file.c.object)
+        with self._database.write() as connection:
+            return condemn(connection, connection.execute(gone).scalars().all(), now=self._clock())
+
+    def delete(self, file_id: str, *, tenant_id: str, record: Record | None = None) -> tuple[str, ...]:
+        """Delete an unattached file of a tenant for good, if it exists; `record` then writes the audit entry.
+
+        Returns the name of its original as `remove`.
+        """
         mine = unattached_file.c.id == file_id, unattached_file.c.tenant_id == tenant_id
         with self._database.write() as connection:
-            gone = sa.delete(unattached_file).where(*mine).returning(unattached_file.c.filename)
-            name = connection.execute(gone).scalar_one_or_none()
-            if name is None:
-                return
+            gone = sa.delete(unattached_file).where(*mine)
+            row = connection.execute(gone.returning(unattached_file.c.filename, unattached_file.c.object)).one_or_none()
+            if row is None:
+                return ()
             if record is not None:
-                record(connection, file_id, {"name": name, "id": file_id})
+                record(connection, file_id, {"name": row.filename, "id": file_id})
             forget_answers(connection, tenant_id)
+            return condemn(connection, [row.object], now=self._clock())
 
     def files(
         self, principal: Principal, place: Place, *, purpose: str | None, of_documents: str

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from app.db.contents import to_block_list, to_page_list
 from app.db.job_queue import not_before
+from app.db.originals import condemn
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job, key_counter
 from app.types import DocumentStatus, Job, JobStatus
 from ingestion.types import Extraction, Passage
@@ -123,11 +124,11 @@ def finish_indexed(connection: sa.Connection, indexed: Sequence[Indexed], *, now
     connection.execute(ended.values(status=JobStatus.DONE, finished_at=not_before(now)))
 
 
-def drop_older(connection: sa.Connection, running: Job) -> tuple[int, ...]:
-    """Delete the versions before that of the job; returns their numbers, ascending."""
+def drop_older(connection: sa.Connection, running: Job, *, now: float) -> tuple[str, ...]:
+    """Delete the versions before that of the job; returns the names of the originals to delete after the commit."""
     dropped = connection.execute(
         sa.delete(document_version)
         .where(document_version.c.document_id == running.document_id, document_version.c.version < running.version)
-        .returning(document_version.c.version)
+        .returning(document_version.c.object)
     ).scalars()
-    return tuple(sorted(dropped))
+    return condemn(connection, list(dropped), now=now)

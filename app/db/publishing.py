@@ -37,18 +37,16 @@ class CommitResult:
     """The changes of a commit; `written` is false when the job no longer ran, and nothing changed.
 
     `new_keys` `(n,)` int64 are the keys of the passages in order, `removed_keys` those of the earlier live version.
-    `dropped_versions` are the older versions whose files must be deleted.
+    `originals` are the names of those of older versions, which must be deleted.
     """
 
     written: bool
     new_keys: Keys
     removed_keys: Keys
-    dropped_versions: tuple[int, ...]
+    originals: tuple[str, ...]
 
 
-_NOTHING = CommitResult(
-    written=False, new_keys=np.empty(0, np.int64), removed_keys=np.empty(0, np.int64), dropped_versions=()
-)
+_NOTHING = CommitResult(written=False, new_keys=np.empty(0, np.int64), removed_keys=np.empty(0, np.int64), originals=())
 
 
 def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, now: float) -> tuple[CommitResult, ...]:
@@ -89,7 +87,7 @@ def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, n
             written=True,
             new_keys=each.keys,
             removed_keys=removed.get(each.job.document_id, _NOTHING.removed_keys),
-            dropped_versions=drop_older(connection, each.job) if each.job.replace else (),
+            originals=drop_older(connection, each.job, now=now) if each.job.replace else (),
         )
         for each in indexed
     }

@@ -7,11 +7,15 @@ import sqlalchemy as sa
 
 from app.db.document_rows import read_document
 from app.db.session import Database
-from app.db.tables.documents import document, job, reindexing
+from app.db.tables.documents import document, document_version, job, reindexing
 from app.db.versions import Upload, insert_version
 from app.errors import NotFound
 from app.ids import new_id
-from app.types import Document, DocumentStatus, JobStatus, Reindexing
+from app.types import DocumentStatus, JobStatus, Reindexing
+
+_ORIGINAL = sa.select(document_version.c.object).where(
+    document_version.c.document_id == sa.bindparam("its_id"), document_version.c.version == sa.bindparam("its_version")
+)
 
 
 class ReindexingRepository:
@@ -42,12 +46,11 @@ class ReindexingRepository:
         key_id: str,
         after: str,
         limit: int,
-        before_commit: Callable[[Document], None],
     ) -> str | None:
         """Queue at most `limit` indexed documents of the collection, in one transaction.
 
-        `before_commit` is called with each document, which has its new version number, and must provide the original.
-        Documents with a queued or running job are left out, since they are being ingested anyway.
+        The new version names the original of the one before. Documents with a queued or running job are left out, since
+        they are being ingested anyway.
 
         Returns:
             The last document's id, to pass as `after` to the next call; None when there are no more.
@@ -69,6 +72,9 @@ class ReindexingRepository:
             for document_id in ids:
                 existing, now = read_document(connection, document_id), self._clock()
                 upload = Upload(
+                    original=connection.execute(
+                        _ORIGINAL, {"its_id": existing.id, "its_version": existing.version}
+                    ).scalar_one(),
                     filename=existing.filename,
                     size=existing.bytes,
                     sha256=existing.sha256,
@@ -78,7 +84,6 @@ class ReindexingRepository:
                 insert_version(connection, existing, upload, replace=False, now=now)
                 made = read_document(connection, document_id)
                 connection.execute(sa.update(job).where(job.c.id == made.job_id).values(reindex_id=reindex_id))
-                before_commit(made)
         return ids[-1] if len(ids) == limit else None
 
     def get(self, reindex_id: str, *, tenant_id: str) -> Reindexing:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from app.db.audit import Record
 from app.db.checkpoints import drop_checkpoints
 from app.db.job_queue import not_before
+from app.db.originals import condemn
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job
 from app.types import Deleted, JobStatus
 from retrieval.ports import Keys
@@ -16,13 +17,14 @@ from retrieval.ports import Keys
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The result of a deletion in SQL, with the files on disk and index keys still to be deleted.
+    """The result of a deletion in SQL, with the originals and index keys still to be deleted.
 
-    `files` are (document id, version) pairs; `keys` is `(n,)` int64, sorted ascending.
+    `documents` is their number, `originals` are names; `keys` is `(n,)` int64, sorted ascending.
     """
 
     deleted: Deleted
-    files: tuple[tuple[str, int], ...]
+    documents: int
+    originals: tuple[str, ...]
     keys: Keys
 
 
@@ -33,7 +35,7 @@ def remove_documents(
 
     `record` writes an audit entry for each document, with its file name.
     """
-    files: list[tuple[str, int]] = []
+    originals: list[str] = []
     keys, vectors = [], 0
     for document_id in document_ids:
         removed_keys, removed_vectors = remove_chunks(connection, document_id)
@@ -42,10 +44,10 @@ def remove_documents(
         dropped = connection.execute(
             sa.delete(document_version)
             .where(document_version.c.document_id == document_id)
-            .returning(document_version.c.version, document_version.c.filename)
-        )
+            .returning(document_version.c.version, document_version.c.filename, document_version.c.object)
+        ).all()
         names = {row.version: row.filename for row in dropped}
-        files += [(document_id, version) for version in sorted(names)]
+        originals += [row.object for row in sorted(dropped, key=lambda row: row.version)]
         collection_id = connection.execute(
             sa.delete(document).where(document.c.id == document_id).returning(document.c.collection_id)
         ).scalar_one()
@@ -55,7 +57,12 @@ def remove_documents(
                 connection, document_id, {"name": names[max(names)], "id": document_id, "collection_id": collection_id}
             )
     removed = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
-    return Removal(Deleted(chunks=len(removed), vectors=vectors), tuple(files), removed)
+    return Removal(
+        deleted=Deleted(chunks=len(removed), vectors=vectors),
+        documents=len(document_ids),
+        originals=condemn(connection, originals, now=now),
+        keys=removed,
+    )
 
 
 def remove_chunks(connection: sa.Connection, document_id: str) -> tuple[Keys, int]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from app.db.originals import named
 from app.db.removal import cancel_jobs
 from app.db.tables.documents import document, document_version, job
 from app.ids import new_id
@@ -14,8 +15,9 @@ _NEW_DOCUMENT, _NEW_VERSION, _NEW_JOB = sa.insert(document), sa.insert(document_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """An upload that becomes a version, with its uploader. `size` is in bytes."""
+    """An upload that becomes a version, with its uploader. `size` is in bytes, `original` names it in the store."""
 
+    original: str
     filename: str
     size: int
     sha256: str
@@ -111,8 +113,10 @@ def _insert_version(connection: sa.Connection, document_id: str, version: int, u
             "token_count": 0,
             "embedding_tokens": 0,
             "created_at": now,
+            "object": upload.original,
         },
     )
+    named(connection, upload.original)
 
 
 def _insert_job(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from app.disk import disk_refusal
-from app.documents.originals import FileStore, Received, read_blocks
+from app.documents.spool import Spool, Spooled, read_blocks
 from app.errors import AppError, Conflict, InvalidRequest, TooLarge
 from app.ids import new_id
 from app.types import Document
@@ -52,11 +52,11 @@ class UnpackingLimits:
     extraction: ExtractionLimits = field(default_factory=ExtractionLimits)
 
 
-Accept = Callable[[Received, Member], tuple[Document, bool]]
+Accept = Callable[[Spooled, Member], tuple[Document, bool]]
 """Creates a document from a member's bytes, as `Intake.accept` does."""
 
 
-def is_archive(received: Received, *, filename: str) -> bool:
+def is_archive(received: Spooled, *, filename: str) -> bool:
     """Whether these bytes are a zip of documents, and not a document that happens to be a zip."""
     if PurePosixPath(filename.lower().rstrip(". ")).suffix not in _SUFFIXES:
         return False  # another type by its name: parsing reports a name that does not fit
@@ -67,7 +67,7 @@ def is_archive(received: Received, *, filename: str) -> bool:
 
 
 def unpack(
-    received: Received, *, files: FileStore, limits: UnpackingLimits, password: str | None, accept: Accept
+    received: Spooled, *, spool: Spool, limits: UnpackingLimits, password: str | None, accept: Accept
 ) -> Unpacked:
     """Create a document from every member of a supported format, and delete the archive itself.
 
@@ -80,12 +80,12 @@ def unpack(
         StorageFull, StoreUnavailable: As `accept`.
     """
     try:
-        with files.workplace() as folder:
+        with spool.workplace() as folder:
             members = expand(received.path, folder, limits=limits.extraction, most=limits.members, password=password)
             accepted, skipped = [], []
             for member in members:
                 try:
-                    document, created = accept(_received(files, member.path, limits.member_bytes), member)
+                    document, created = accept(_received(spool, member.path, limits.member_bytes), member)
                 except (IngestionError, Conflict, InvalidRequest, TooLarge) as error:
                     skipped.append(Skipped(member.name, _code(error), str(error)))
                 else:
@@ -95,7 +95,7 @@ def unpack(
             raise refusal from error  # the archive is not malformed: the disk is full or fails
         raise
     finally:
-        files.discard(received)
+        spool.discard(received)
     if not accepted:
         if not skipped:
             raise UnsupportedFormat("There is no document in the archive.")
@@ -105,9 +105,9 @@ def unpack(
     return Unpacked(tuple(accepted), tuple(skipped))
 
 
-def _received(files: FileStore, path: Path, limit: int) -> Received:
+def _received(spool: Spool, path: Path, limit: int) -> Spooled:
     with path.open("rb") as file:
-        received = files.receive(read_blocks(file), name=new_id("in"), limit=limit)
+        received = spool.receive(read_blocks(file), name=new_id("in"), limit=limit)
     path.unlink()  # the received copy replaces it
     return received
 

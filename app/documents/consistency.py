@@ -16,9 +16,8 @@ import numpy as np
 
 from app.db.chunks import ChunkRepository
 from app.db.consistency import ConsistencyRepository, StoredVersion
-from app.db.documents import DocumentRepository
 from app.db.session import Database
-from app.documents.originals import FileStore
+from app.documents.files import DocumentFiles
 from app.errors import Conflict
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
@@ -130,7 +129,7 @@ class SearchedIndex(Protocol):
 
 def examine(
     database: Database,
-    files: FileStore,
+    files: DocumentFiles,
     *,
     index: SearchedIndex | None = None,
     repair: bool = False,
@@ -155,10 +154,8 @@ def examine(
         ['2 originals on disk belong to no document.']
     """
     rows, chunks = ConsistencyRepository(database), ChunkRepository(database)
-    old = files.placed_before(clock() - _SETTLED_SECONDS)  # read before the rows: later files are no strays
+    strays = files.unnamed(clock() - _SETTLED_SECONDS)
     versions = rows.versions()
-    known = {(each.document_id, each.version) for each in versions}
-    strays = old - known
     gone, resized = _compare_originals(files, rows, versions)
     defects = rows.text_defects()
     missing, surplus = _index_differences(index, chunks, pause) if index is not None else (_NONE, _NONE)
@@ -185,25 +182,14 @@ def examine(
     return Findings(findings, versions=len(versions), chunks=len(chunks.visible_keys()))
 
 
-def remove_strays(files: FileStore, documents: DocumentRepository) -> int:
-    """Delete originals without a row, left by a crash during an upload or a deletion; returns their number.
-
-    Only at start, before any upload.
-    """
-    strays = files.document_versions() - documents.known_versions()
-    for document_id, number in strays:
-        files.remove(document_id, number)
-    return len(strays)
-
-
 _NONE: Keys = np.empty(0, np.int64)
 
 
 def _compare_originals(
-    files: FileStore, rows: ConsistencyRepository, versions: Sequence[StoredVersion]
+    files: DocumentFiles, rows: ConsistencyRepository, versions: Sequence[StoredVersion]
 ) -> tuple[int, int]:
     """The number of originals that are missing, and of those whose size differs from their row."""
-    sizes = {each: files.size(each.document_id, each.version) for each in versions}
+    sizes = {each: files.store.size(each.original) for each in versions}
     suspects = {each for each, size in sizes.items() if size != each.bytes}
     if suspects:
         suspects &= set(rows.versions())  # some may have been deleted since
@@ -211,9 +197,8 @@ def _compare_originals(
     return gone, len(suspects) - gone
 
 
-def _mend(found: dict[Kind, int], rows: ConsistencyRepository, files: FileStore, strays: set[tuple[str, int]]) -> None:
-    for document_id, number in strays:
-        files.remove(document_id, number)
+def _mend(found: dict[Kind, int], rows: ConsistencyRepository, files: DocumentFiles, strays: set[str]) -> None:
+    files.drop(sorted(strays))
     if Kind.VECTORS_WITHOUT_CHUNK in found:
         rows.drop_vectors_without_chunk()
     if Kind.HIDDEN_CHUNKS in found:
@@ -263,7 +248,7 @@ class Reconciler:
         self,
         *,
         database: Database,
-        files: FileStore,
+        files: DocumentFiles,
         metrics: Metrics,
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], None] = time.sleep,

@@ -1,7 +1,8 @@
-"""Accepts, replaces, retries and deletes documents: the file on disk and the rows in SQL together."""
+"""Accepts, replaces, retries and deletes documents: the original in its store and the rows in SQL together."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal
 
 from pydantic import SecretStr
@@ -10,10 +11,13 @@ from app.db.audit import Record
 from app.db.collections import CollectionRepository
 from app.db.documents import DocumentRepository
 from app.db.jobs import JobRepository
+from app.db.openai_files import UnattachedFile
 from app.db.removal import Removal
-from app.documents.originals import FileStore, Received
+from app.documents.files import DocumentFiles
 from app.documents.passwords import Passwords
-from app.errors import StorageFull
+from app.documents.ports import new_object_name
+from app.documents.spool import Spooled
+from app.errors import NotFound
 from app.ids import new_id
 from app.types import Deleted, Document, Job, NewDocument, Principal
 from ingestion.errors import EmptyDocument
@@ -27,8 +31,8 @@ _BATCH = 100  # documents removed in one transaction
 class Intake:
     """Creates, replaces and deletes documents.
 
-    A file gets its final name inside the transaction that inserts its row, just before the commit. So the file of a
-    job always exists, and a crash leaves at most a file without a row, which the next start deletes.
+    An original is in its store before the transaction whose rows name it. So the original of a job always exists, and
+    a crash leaves at most one that no row names, which the next start deletes (see `DocumentFiles`).
 
     Example:
         >>> document, created = intake.accept(
@@ -42,7 +46,7 @@ class Intake:
         *,
         documents: DocumentRepository,
         collections: CollectionRepository,
-        files: FileStore,
+        files: DocumentFiles,
         passwords: Passwords,
         wake: Callable[[], None],
         forget: Callable[[Keys], None],
@@ -72,7 +76,7 @@ class Intake:
 
     def accept(
         self,
-        received: Received,
+        received: Spooled,
         *,
         filename: str,
         principal: Principal,
@@ -81,11 +85,8 @@ class Intake:
         metadata: Metadata,
         on_duplicate: Literal["skip", "replace", "version", "error"] | None,
         password: SecretStr | None = None,
-        document_id: str | None = None,
     ) -> tuple[Document, bool]:
         """Queue an upload for ingestion; returns the document, and whether it has a new version.
-
-        A new document gets `document_id`, or a generated id.
 
         Raises:
             EmptyDocument: The file has no bytes.
@@ -94,32 +95,70 @@ class Intake:
             Conflict: A duplicate, and `on_duplicate` is "error".
         """
         name = display_name(filename)
-        with self._placing(received) as place:
+        new = NewDocument(
+            id=new_id("doc"),
+            original=new_object_name(),
+            tenant_id=principal.tenant_id,
+            collection_id=collection_id,
+            filename=name,
+            bytes=received.bytes,
+            sha256=received.sha256,
+            external_id=external_id,
+            metadata=metadata,
+        )
+
+        def keep(queued: Document) -> None:
+            self._keep(password, queued)
+
+        with self._spooled(received):
             _check(received, name, password, with_office=self._with_office)
-            new = NewDocument(
-                id=document_id or new_id("doc"),
-                tenant_id=principal.tenant_id,
-                collection_id=collection_id,
-                filename=name,
-                bytes=received.bytes,
-                sha256=received.sha256,
-                external_id=external_id,
-                metadata=metadata,
-            )
-            document, created = self._documents.create(
-                new,
-                on_duplicate=on_duplicate,
-                user_id=principal.user_id,
-                key_id=principal.key_id,
-                before_commit=place,
-                while_queued=lambda queued: self._keep(password, queued),
-            )
-            if not created and not self._files.path(document.id, document.version).exists():
-                self._files.place(received, document_id=document.id, version=document.version)
+            uploader = {"user_id": principal.user_id, "key_id": principal.key_id}
+            known = self._documents.known(new, on_duplicate=on_duplicate, while_queued=keep, **uploader)
+            if known is None:
+                with self._files.put(received, name=new.original):
+                    document, created = self._documents.create(
+                        new, on_duplicate=on_duplicate, while_queued=keep, **uploader
+                    )
+            else:
+                document, created = known, False
+                self._heal(known, received)
         self._wake()
         return document, created
 
-    def check(self, received: Received, *, filename: str) -> None:
+    def adopt(self, file: UnattachedFile, *, principal: Principal, collection_id: str, metadata: Metadata) -> Document:
+        """Queue an unattached file for ingestion, as a document of the same id with the same original.
+
+        Raises:
+            NotFound: Its original is gone.
+            EmptyDocument, UnsupportedFormat, Encrypted: As in `accept`.
+        """
+        try:
+            with self._files.store.local_copy(file.object) as path:
+                _check_file(path, file.bytes, file.filename, None, with_office=self._with_office)
+        except FileNotFoundError:
+            raise NotFound("There is no such file.") from None
+        new = NewDocument(
+            id=file.id,
+            original=file.object,
+            tenant_id=principal.tenant_id,
+            collection_id=collection_id,
+            filename=file.filename,
+            bytes=file.bytes,
+            sha256=file.sha256,
+            external_id=file.id,  # files with the same bytes stay separate documents; never shown
+            metadata=metadata,
+        )
+        document, _ = self._documents.create(
+            new,
+            on_duplicate="skip",
+            user_id=principal.user_id,
+            key_id=principal.key_id,
+            while_queued=lambda queued: self._keep(None, queued),
+        )
+        self._wake()
+        return document
+
+    def check(self, received: Spooled, *, filename: str) -> None:
         """Check that an upload could become a document.
 
         Raises:
@@ -130,7 +169,7 @@ class Intake:
     def replace(
         self,
         document_id: str,
-        received: Received,
+        received: Spooled,
         *,
         filename: str,
         principal: Principal,
@@ -146,25 +185,22 @@ class Intake:
             EmptyDocument, UnsupportedFormat, Encrypted: As in `accept`.
         """
         name = display_name(filename)
-        with self._placing(received) as place:
-
-            def prepare(made: Document) -> None:
-                place(made)
-                self._keep(password, made)
-
+        with self._spooled(received):
             _check(received, name, password, with_office=self._with_office)
-            document = self._documents.add_version(
-                document_id,
-                tenant_id=principal.tenant_id,
-                collections=principal.collections,
-                filename=name,
-                size=received.bytes,
-                sha256=received.sha256,
-                replace=drop_older,
-                user_id=principal.user_id,
-                key_id=principal.key_id,
-                before_commit=prepare,
-            )
+            with self._files.put(received, name=new_object_name()) as original:
+                document = self._documents.add_version(
+                    document_id,
+                    tenant_id=principal.tenant_id,
+                    collections=principal.collections,
+                    original=original,
+                    filename=name,
+                    size=received.bytes,
+                    sha256=received.sha256,
+                    replace=drop_older,
+                    user_id=principal.user_id,
+                    key_id=principal.key_id,
+                    while_queued=lambda queued: self._keep(password, queued),
+                )
         self._wake()
         return document
 
@@ -181,7 +217,7 @@ class Intake:
             collections=principal.collections,
             user_id=principal.user_id,
             key_id=principal.key_id,
-            before_commit=lambda queued: self._keep(password, queued),
+            while_queued=lambda queued: self._keep(password, queued),
         )
         self._wake()
         return document
@@ -193,7 +229,8 @@ class Intake:
             NotFound: No such job.
             Conflict: It has ended.
         """
-        job = jobs.cancel(job_id, tenant_id=principal.tenant_id, remove=self._files.remove)
+        job, originals = jobs.cancel(job_id, tenant_id=principal.tenant_id)
+        self._files.drop(originals)
         self._passwords.forget(job_id)
         return job
 
@@ -262,31 +299,24 @@ class Intake:
         return removal
 
     @contextmanager
-    def _placing(self, received: Received) -> Iterator[Callable[[Document], None]]:
-        """Yields a function that gives an upload its final name; what was not placed is deleted at exit.
-
-        A full disk rolls the rows back. Then the file is deleted too: it would take the room that is missing.
-        """
-        placed: list[Document] = []
-
-        def place(made: Document) -> None:
-            self._files.place(received, document_id=made.id, version=made.version)
-            placed.append(made)
-
+    def _spooled(self, received: Spooled) -> Iterator[None]:
+        """Discards a spooled file at exit."""
         try:
-            yield place
-        except StorageFull:
-            for made in placed:
-                self._files.remove(made.id, made.version)
-            raise
+            yield
         finally:
-            self._files.discard(received)
+            self._files.spool.discard(received)
+
+    def _heal(self, known: Document, received: Spooled) -> None:
+        """Store the same bytes again for a document whose original is lost."""
+        name = self._files.original_of(known.id, known.version)
+        if name is not None and known.sha256 == received.sha256 and self._files.store.size(name) is None:
+            with self._files.put(received, name=name):
+                pass
 
     def _finish(self, removal: Removal) -> None:
-        """Delete from the indexes and the disk the chunks and files deleted from SQL."""
+        """Delete from the indexes and the store the chunks and originals deleted from SQL."""
         self._forget(removal.keys)
-        for document_id, version in removal.files:
-            self._files.remove(document_id, version)
+        self._files.drop(removal.originals)
 
     def _keep(self, password: SecretStr | None, queued: Document) -> None:
         if password is not None:
@@ -295,10 +325,14 @@ class Intake:
             self._on_queued(queued.job_id)
 
 
-def _check(received: Received, name: str, password: SecretStr | None, *, with_office: bool) -> None:
-    if received.bytes == 0:
+def _check(received: Spooled, name: str, password: SecretStr | None, *, with_office: bool) -> None:
+    _check_file(received.path, received.bytes, name, password, with_office=with_office)
+
+
+def _check_file(path: Path, size: int, name: str, password: SecretStr | None, *, with_office: bool) -> None:
+    if size == 0:
         raise EmptyDocument("The file is empty.")
-    sniff(received.path, filename=name, with_password=password is not None, with_office=with_office)
+    sniff(path, filename=name, with_password=password is not None, with_office=with_office)
 
 
 def display_name(filename: str) -> str:

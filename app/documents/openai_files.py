@@ -13,15 +13,14 @@ from app.db.documents import DocumentRepository
 from app.db.jobs import JobRepository
 from app.db.openai_files import FileBatch, FileState, OpenAIFileRepository, UnattachedFile
 from app.db.paging import Place
+from app.documents.files import DocumentFiles
 from app.documents.intake import Intake, display_name
-from app.documents.originals import FileStore, Received
-from app.errors import Conflict, NotFound, StorageFull
+from app.documents.ports import ObjectName, new_object_name
+from app.documents.spool import Spooled
+from app.errors import Conflict, NotFound
 from app.ids import new_id
 from app.types import Document, Principal
 from retrieval.types import Metadata
-
-KEPT = 0
-"""The version number of an unattached file's original."""
 
 PURPOSE = "assistants"
 """The OpenAI `purpose` of every document."""
@@ -43,7 +42,7 @@ class OpenAIFiles:
         rows: OpenAIFileRepository,
         documents: DocumentRepository,
         jobs: JobRepository,
-        files: FileStore,
+        files: DocumentFiles,
         intake: Intake,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -56,7 +55,7 @@ class OpenAIFiles:
         self._intake = intake
         self._moving = Lock()  # held while a file becomes a document or the reverse
 
-    def upload(self, received: Received, *, filename: str, purpose: str, principal: Principal) -> UnattachedFile:
+    def upload(self, received: Spooled, *, filename: str, purpose: str, principal: Principal) -> UnattachedFile:
         """Keep an upload as an unattached file.
 
         Raises:
@@ -72,17 +71,21 @@ class OpenAIFiles:
             sha256=received.sha256,
             purpose=purpose,
             created_at=self._clock(),
+            object=new_object_name(),
         )
         try:
             self._intake.check(received, filename=name)
-            self._files.place(received, document_id=file.id, version=KEPT)
-            self.rows.add(file)
-        except StorageFull:  # the file would take the room that is missing
-            self._files.remove(file.id, KEPT)
-            raise
+            with self._files.put(received, name=file.object):
+                self.rows.add(file)
         finally:
-            self._files.discard(received)
+            self._files.spool.discard(received)
         return file
+
+    def original_of(self, file: Document | UnattachedFile) -> ObjectName | None:
+        """The name of a file's original, of a document that of the live version; None when it is gone."""
+        if isinstance(file, UnattachedFile):
+            return file.object
+        return self._files.original_of(file.id, file.live_version or file.version)
 
     def find(self, file_id: str, *, principal: Principal) -> Document | UnattachedFile:
         """A file: a document, or an unattached file.
@@ -114,8 +117,7 @@ class OpenAIFiles:
             if isinstance(self.find(file_id, principal=principal), Document):
                 self._intake.delete(file_id, principal=principal, record=record_document)
                 record = None  # one act, one entry
-            self.rows.delete(file_id, tenant_id=principal.tenant_id, record=record)
-            self._files.remove(file_id, KEPT)
+            self._files.drop(self.rows.delete(file_id, tenant_id=principal.tenant_id, record=record))
 
     def attach(
         self, file_id: str, collection_id: str, *, attributes: Metadata | None, principal: Principal
@@ -137,19 +139,10 @@ class OpenAIFiles:
                 if attributes is None:
                     return found
                 return self._documents.update_metadata(file_id, attributes, tenant_id=principal.tenant_id)
-            received = self._files.again(file_id, KEPT, name=new_id("in"), sha256=found.sha256)
-            document, _ = self._intake.accept(
-                received,
-                filename=found.filename,
-                principal=principal,
-                collection_id=collection_id,
-                external_id=file_id,  # files with the same bytes stay separate documents; never shown
-                metadata=attributes or {},
-                on_duplicate="skip",
-                document_id=file_id,
+            document = self._intake.adopt(
+                found, principal=principal, collection_id=collection_id, metadata=attributes or {}
             )
-            self.rows.remove(file_id)
-            self._files.remove(file_id, KEPT)
+            self._files.drop(self.rows.remove(file_id))
         return document
 
     def attach_batch(
@@ -224,21 +217,6 @@ class OpenAIFiles:
             )
 
     def _keep(self, documents: Sequence[Document], *, principal: Principal) -> None:
-        """Keep originals as unattached files. The files come first: a start deletes files without a row."""
-        for document in documents:
-            self._files.repeat(document.id, version=KEPT, of=document.version)
-        self.rows.add_all(
-            [
-                UnattachedFile(
-                    id=document.id,
-                    tenant_id=document.tenant_id,
-                    key_id=principal.key_id,
-                    filename=document.filename,
-                    bytes=document.bytes,
-                    sha256=document.sha256,
-                    purpose=PURPOSE,
-                    created_at=document.created_at,
-                )
-                for document in documents
-            ]
-        )
+        """Keep originals as unattached files, which name them before the documents go."""
+        ids = [document.id for document in documents]
+        self._files.drop(self.rows.keep(ids, key_id=principal.key_id, purpose=PURPOSE))

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from app.db.contents import ContentRepository
-from app.documents.originals import FileStore
+from app.documents.files import DocumentFiles
 from app.errors import InvalidRequest, ServerFull
 from app.telemetry.logs import logger
 from ingestion.child_extractor import ChildExtractor
@@ -60,7 +60,12 @@ class PassageBoxes:
     """
 
     def __init__(
-        self, contents: ContentRepository, files: FileStore, *, parser: PageParser, most_waiting: int = _MOST_WAITING
+        self,
+        contents: ContentRepository,
+        files: DocumentFiles,
+        *,
+        parser: PageParser,
+        most_waiting: int = _MOST_WAITING,
     ) -> None:
         """Create one with a parser, which it closes; at most `most_waiting` callers wait for it. See `open`."""
         self._contents = contents
@@ -69,7 +74,7 @@ class PassageBoxes:
         self._waiting = BoundedSemaphore(most_waiting)
 
     @classmethod
-    def open(cls, contents: ContentRepository, files: FileStore, *, limits: ExtractionLimits) -> Self:
+    def open(cls, contents: ContentRepository, files: DocumentFiles, *, limits: ExtractionLimits) -> Self:
         """One with a parser process. `limits` are those of ingestion, with at most 10 s of time."""
         parser = ChildExtractor(replace(limits, seconds=min(limits.seconds, _SECONDS)))
         return cls(contents, files, parser=parser)
@@ -96,13 +101,16 @@ class PassageBoxes:
         if self._contents.media_type(document_id, tenant_id=tenant_id, version=version) != MediaType.PDF:
             return FoundBoxes((), exact=False, coverage=0.0)
         spans = self._spans(document_id, tenant_id, version, start, end)
-        path = self._files.path(document_id, version)
-        if not spans or not path.is_file():
+        name = self._files.original_of(document_id, version)
+        if not spans or name is None:
             return FoundBoxes((), exact=not spans, coverage=0.0 if spans else 1.0)
         if not self._waiting.acquire(blocking=False):
             raise ServerFull(retry_after_s=1)
         try:
-            pages = self._parser.locate(path, spans)
+            with self._files.store.local_copy(name) as path:
+                pages = self._parser.locate(path, spans)
+        except FileNotFoundError:
+            return FoundBoxes((), exact=False, coverage=0.0)
         except IngestionError as error:
             logger().warning("passage.not_located", document_id=document_id, version=version, code=error.code)
             return FoundBoxes((), exact=False, coverage=0.0)

@@ -7,9 +7,8 @@ from app.db.collections import CollectionRepository
 from app.db.jobs import JobRepository
 from app.db.reindexing import ReindexingRepository
 from app.documents.intake import Intake
-from app.documents.originals import FileStore
 from app.errors import Conflict, NotFound
-from app.types import Document, Principal, Reindexing
+from app.types import Principal, Reindexing
 
 _BATCH = 50  # documents queued in one transaction
 
@@ -28,22 +27,20 @@ class Reindexer:
         reindexings: ReindexingRepository,
         collections: CollectionRepository,
         jobs: JobRepository,
-        files: FileStore,
         intake: Intake,
         wake: Callable[[], None],
     ) -> None:
         self._reindexings = reindexings
         self._collections = collections
         self._jobs = jobs
-        self._files = files
         self._intake = intake
         self._wake = wake
 
     def begin(self, collection_id: str, *, principal: Principal) -> Reindexing:
         """Queue every indexed document of a collection to be extracted, chunked and embedded again.
 
-        Each gets a new version of the same bytes, so that earlier citations keep the text they quote. After a crash
-        some documents are queued and others are not; call it again to queue all.
+        Each gets a new version with the same original, so that earlier citations keep the text they quote. After a
+        crash some documents are queued and others are not; call it again to queue all.
 
         Raises:
             NotFound: No such collection.
@@ -60,7 +57,6 @@ class Reindexer:
                 key_id=principal.key_id,
                 after=after,
                 limit=_BATCH,
-                before_commit=self._repeat,
             )
             self._wake()
         return self._reindexings.get(reindex_id, tenant_id=principal.tenant_id)
@@ -89,7 +85,3 @@ class Reindexer:
             with contextlib.suppress(Conflict, NotFound):  # it has just ended, or its document was deleted
                 self._intake.cancel(job_id, principal=principal, jobs=self._jobs)
         return self.get(reindex_id, principal=principal)
-
-    def _repeat(self, made: Document) -> None:
-        with contextlib.suppress(FileNotFoundError):  # the job will fail: the original is missing
-            self._files.repeat(made.id, version=made.version, of=made.version - 1)

@@ -149,7 +149,7 @@ def _collection(state: State, question_set: QuestionSet) -> Collection:
 def _upload(state: State, document: SetDocument, *, collection_id: str, name: str) -> None:
     head = lead(document)
     content = (head + document.text).encode() if document.path is None else document.path.read_bytes()
-    received = state.corpus.files.receive(
+    received = state.corpus.files.spool.receive(
         [content], name=hashlib.sha256(document.id.encode()).hexdigest(), limit=max(1, len(content))
     )
     made_name = f"{name}.md" if head else f"{name}.txt"

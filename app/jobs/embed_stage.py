@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from app.db.checkpoints import Checkpoint
 from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult, Version
-from app.documents.originals import FileStore
+from app.documents.files import DocumentFiles
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
@@ -37,7 +37,7 @@ class EmbedStage:
         self,
         *,
         jobs: JobRepository,
-        files: FileStore,
+        files: DocumentFiles,
         pipeline: Pipeline,
         index: LiveVectorIndex,
         lexical: LiveWordIndex,
@@ -219,8 +219,7 @@ class EmbedStage:
                 self._outcomes.overtaken(attempt)
                 continue
             written.append((attempt, rows, result))
-            for version in result.dropped_versions:
-                self._files.remove(attempt.document.id, version)
+        self._files.drop([name for _, _, result in written for name in result.originals])
         return written
 
     def _publish(self, written: Sequence[_Written]) -> None:

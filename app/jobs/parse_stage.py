@@ -3,9 +3,10 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 
 from app.db.jobs import JobRepository
-from app.documents.originals import FileStore
+from app.documents.files import DocumentFiles
 from app.documents.passwords import Passwords
 from app.errors import StorageFull, StoreUnavailable
 from app.jobs.attempt import Attempt, Overtaken, Stopped
@@ -50,7 +51,7 @@ class ParseStage:
         self,
         *,
         jobs: JobRepository,
-        files: FileStore,
+        files: DocumentFiles,
         passwords: Passwords,
         pipeline: Pipeline,
         claims: ClaimQueue,
@@ -107,15 +108,20 @@ class ParseStage:
             raise Stopped
         if not self._jobs.runs(job.id):
             raise Overtaken
-        self._files.require_room()
-        path = self._files.readable(attempt.document.id, job.version)
-        if path is None:
-            if not self._jobs.runs(job.id):
-                raise Overtaken
-            raise Malformed("The original of this document is missing; upload it again.")
-        attempt.prepared = self._pipeline.prepare(
-            path,
-            filename=attempt.document.filename,
-            password=self._passwords.of(job.id),
-            on_progress=progress_of(self._jobs, job, self._stop),
-        )
+        self._files.spool.require_room()
+        name = self._files.original_of(attempt.document.id, job.version)
+        with ExitStack() as stack:
+            path = None
+            if name is not None:
+                with suppress(FileNotFoundError):
+                    path = stack.enter_context(self._files.store.local_copy(name))
+            if path is None:
+                if not self._jobs.runs(job.id):
+                    raise Overtaken
+                raise Malformed("The original of this document is missing; upload it again.")
+            attempt.prepared = self._pipeline.prepare(
+                path,
+                filename=attempt.document.filename,
+                password=self._passwords.of(job.id),
+                on_progress=progress_of(self._jobs, job, self._stop),
+            )

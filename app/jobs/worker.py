@@ -4,7 +4,7 @@ import threading
 import time
 
 from app.db.jobs import JobRepository
-from app.documents.originals import FileStore
+from app.documents.files import DocumentFiles
 from app.documents.passwords import Passwords
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
@@ -44,7 +44,7 @@ class Worker:
         self,
         *,
         jobs: JobRepository,
-        files: FileStore,
+        files: DocumentFiles,
         pipeline: Pipeline,
         embedder: Embedder,
         index: LiveVectorIndex,

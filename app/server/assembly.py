@@ -40,7 +40,7 @@ from app.db.document_names import DocumentNames
 from app.db.generations import Generation
 from app.db.jobs import JobRepository
 from app.db.session import Database
-from app.documents.originals import FileStore
+from app.documents.files import DocumentFiles
 from app.documents.passwords import Passwords
 from app.documents.vector_index import LiveVectorIndex, index_folder, transfer_to
 from app.documents.word_index import LiveWordIndex
@@ -75,7 +75,7 @@ class Assembly:
 
     settings: Settings
     database: Database
-    files: FileStore
+    files: DocumentFiles
     ledger: Ledger
     jobs: JobRepository
     instruments: Instruments

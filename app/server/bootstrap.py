@@ -28,14 +28,14 @@ from app.db.idempotency import IdempotencyRepository
 from app.db.jobs import JobRepository
 from app.db.migration import upgrade
 from app.db.openai_files import OpenAIFileRepository
+from app.db.originals import OriginalRepository
 from app.db.reindexing import ReindexingRepository
 from app.db.server_lock import server_lock
 from app.db.session import Database
 from app.db.suggestions import SuggestionRepository
-from app.documents.consistency import Reconciler, remove_strays
+from app.documents.consistency import Reconciler
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
-from app.documents.originals import FileStore
 from app.documents.passage_boxes import PassageBoxes
 from app.documents.passwords import Passwords
 from app.documents.reindexing import Reindexer
@@ -48,6 +48,7 @@ from app.server.access_assembly import access_of
 from app.server.background_loading import BackgroundLoading
 from app.server.collectors import LedgerCollector, TokenMetrics
 from app.server.model_loading import STEPS, Foundation, extraction_limits, loaded
+from app.server.originals import document_files
 from app.server.periodic import PeriodicThread
 from app.server.serving import Serving
 from app.server.state import Corpus, History, Limits, State, Telemetry, Usage
@@ -319,16 +320,15 @@ def _idempotency(base: _Base, stack: ExitStack) -> IdempotencyRepository:
 
 
 def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository, passwords: Passwords) -> Corpus:
-    """Documents and their files. Files without a row in the database are removed."""
+    """Documents and their files. Originals that earlier processes left without a document are deleted."""
     database, settings = base.database, base.settings
     documents, collections, contents = (
         DocumentRepository(database, clock=base.clock),
         CollectionRepository(database, clock=base.clock),
         ContentRepository(database),
     )
-    files = FileStore(settings.data_dir / "files")
-    files.clear_incoming()
-    remove_strays(files, documents)
+    files = document_files(settings.data_dir, OriginalRepository(database, boot_id=base.boot_id, clock=base.clock))
+    files.recover()
     intake = Intake(
         documents=documents,
         collections=collections,
@@ -354,7 +354,6 @@ def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository
             reindexings=ReindexingRepository(database, clock=base.clock),
             collections=collections,
             jobs=jobs,
-            files=files,
             intake=intake,
             wake=serving.wake,
         ),

@@ -26,9 +26,9 @@ from app.db.sessions import SessionRepository
 from app.db.tenants import TenantRepository
 from app.db.users import UserRepository
 from app.documents.consistency import Reconciler
+from app.documents.files import DocumentFiles
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
-from app.documents.originals import FileStore
 from app.documents.passage_boxes import PassageBoxes
 from app.documents.reindexing import Reindexer
 from app.documents.watch import DocumentWatch
@@ -66,7 +66,7 @@ class Corpus:
     collections: CollectionRepository
     contents: ContentRepository
     passage_boxes: PassageBoxes
-    files: FileStore
+    files: DocumentFiles
     intake: Intake
     web_pages: WebPages | None
     page_threads: OutboundThreads

@@ -32,6 +32,8 @@ LIMITS = {
     "class names used twice": 44,
     "modules that look for something in an answer's text": 2,
     "modules that list the counts of usage": 0,
+    "modules outside app.server that import an adapter": 0,
+    "modules that take the path of an original": 0,
 }
 BILLING = {"metered", "reservation", "reserve", "Reservation", "settle", "embed_query"}
 BILLERS = {"metering/meter.py", "metering/settler.py", "retrieving/question_vectors.py"}
@@ -189,6 +191,28 @@ def listers() -> set[str]:
     }
 
 
+@cache
+def importers_of_adapters() -> set[str]:
+    """Modules of `app` that name what fills a port; only the composition root may."""
+    graph = grimp.build_graph("app", cache_dir=None)
+    adapters = {module for module in graph.modules if module.startswith("app.documents.adapters.")}
+    assert adapters, "there are adapters to look for"
+    importers = {module for adapter in adapters for module in graph.find_modules_that_directly_import(adapter)}
+    return {module for module in importers - adapters if not module.startswith("app.server.")}
+
+
+def takers_of_paths() -> set[str]:
+    """Modules outside the adapters that find originals by paths; a file is had by `local_copy` alone."""
+    return {
+        path
+        for path, call in found(ast.Call, "app")
+        if not path.startswith("app/documents/adapters/")
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in {"path", "readable"}
+        and ast.unparse(call.func.value).rpartition(".")[2].lstrip("_") in {"files", "originals", "store"}
+    }
+
+
 COUNTED = {
     "rooms": lambda: len(by_room()),
     "arrows between rooms": lambda: sum(len(others) for others in by_room().values()),
@@ -201,6 +225,8 @@ COUNTED = {
     "class names used twice": lambda: len(doubled_names()),
     "modules that look for something in an answer's text": lambda: len(lookers()),
     "modules that list the counts of usage": lambda: len(listers()),
+    "modules outside app.server that import an adapter": lambda: len(importers_of_adapters()),
+    "modules that take the path of an original": lambda: len(takers_of_paths()),
 }
 
 

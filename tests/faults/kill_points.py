@@ -3,11 +3,13 @@
 from tests.faults.forked import KillPoint
 
 POINTS: tuple[KillPoint, ...] = (
-    # an upload: bytes, then row, then answer
-    KillPoint("app.documents.originals:FileStore.receive", "return"),
+    # an upload: spooled, noted, stored, then its rows, then the answer
+    KillPoint("app.documents.spool:Spool.receive", "return"),
     KillPoint("app.documents.intake:Intake.accept", "call"),
-    KillPoint("app.documents.originals:FileStore.place", "call"),
-    KillPoint("app.documents.originals:FileStore.place", "return"),
+    KillPoint("app.db.originals:OriginalRepository.begin", "return"),
+    KillPoint("app.documents.adapters.folder_originals:FolderOriginals.put", "call"),
+    KillPoint("app.documents.adapters.folder_originals:FolderOriginals.put", "return"),
+    KillPoint("app.db.originals:named", "return"),
     KillPoint("app.db.documents:DocumentRepository.create", "return"),
     KillPoint("app.documents.intake:Intake.accept", "return"),
     # a job: claimed, read, chunked, embedded
@@ -34,6 +36,8 @@ POINTS: tuple[KillPoint, ...] = (
     KillPoint("app.db.documents:DocumentRepository.add_version", "return"),
     KillPoint("app.db.documents:DocumentRepository.delete", "call"),
     KillPoint("app.db.documents:DocumentRepository.delete", "return"),
-    KillPoint("app.documents.originals:FileStore.remove", "call"),
-    KillPoint("app.documents.originals:FileStore.remove", "return"),
+    KillPoint("app.documents.adapters.folder_originals:FolderOriginals.delete", "call"),
+    KillPoint("app.documents.adapters.folder_originals:FolderOriginals.delete", "return"),
+    KillPoint("app.db.originals:OriginalRepository.end", "call"),
+    KillPoint("app.db.originals:OriginalRepository.end", "return"),
 )

@@ -1,5 +1,6 @@
 """What a server must hold, kept beside it in memory: every document acknowledged, whatever was killed meanwhile."""
 
+import math
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from app.documents.adapters.folder_originals import FolderOriginals
 from tests.faults.forked import ForkedServer
 
 ABSENT = ""
@@ -165,10 +167,9 @@ class Library:
             assert count("chunk") == chunks
             assert count("chunk_vector") == chunks
             assert count("job WHERE status IN ('queued', 'running')") == 0
-            versions = set(connection.execute("SELECT document_id, version FROM document_version").fetchall())
+            named = {name for (name,) in connection.execute("SELECT object FROM document_version")}
         folder = self.server.data_dir / "files"
-        stored = {(path.parent.name, int(path.name)) for path in folder.glob("*/*") if path.parent.name != "incoming"}
-        assert stored == versions, "the originals differ from the versions"
+        assert FolderOriginals(folder).put_before(math.inf) == named, "the originals differ from the versions"
         assert not list((folder / "incoming").iterdir())
 
 

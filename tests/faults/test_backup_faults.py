@@ -15,13 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.backup.restore import restore
-from app.backup.snapshot import back_up
+from app.db.originals import OriginalRepository
 from app.db.session import Database
-from app.documents.originals import FileStore
+from app.documents.adapters.folder_originals import FolderOriginals
+from app.documents.ports import new_object_name
+from app.documents.spool import Spool
+from app.ids import new_id
 from app.server.bootstrap import build
 from app.settings import Settings
+from tests.backups import back_up, restore
 from tests.faults.forked import ForkedServer, KillPoint
+from tests.originals import held
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -178,8 +182,9 @@ def test_a12_a_backup_made_while_documents_come_and_go_is_one_consistent_moment(
     "point",
     [
         KillPoint("app.db.documents:DocumentRepository.delete", "return"),
-        KillPoint("app.documents.originals:FileStore.remove", "call"),
-        KillPoint("app.documents.originals:FileStore.remove", "return"),
+        KillPoint("app.documents.adapters.folder_originals:FolderOriginals.delete", "call"),
+        KillPoint("app.documents.adapters.folder_originals:FolderOriginals.delete", "return"),
+        KillPoint("app.db.originals:OriginalRepository.end", "return"),
     ],
     ids=str,
 )
@@ -200,7 +205,9 @@ def test_a4_killed_during_a_delete_the_document_is_gone_with_all_that_was_its(se
         hit for query in QUERIES[:20] for hit in server.http.post("/v1/search", json={"query": query}).json()["data"]
     ]
     assert {hit["document_id"] for hit in hits} == {kept}
-    assert [path.name for path in (server.data_dir / "files").iterdir() if path.name.startswith("doc_")] == [kept]
+    named = rows(server.data_dir, f"SELECT object FROM document_version WHERE document_id = '{kept}'")
+    assert [(path.name,) for path in (server.data_dir / "files").iterdir() if path.is_file()] == named
+    assert rows(server.data_dir, "SELECT count(*) FROM upload") == [(0,)]
     assert server.http.post("/v1/admin/reconcile", json={}).json()["findings"] == []
 
 
@@ -250,11 +257,11 @@ class DurableDisk:
         return self._contents.get(inode, b"")
 
 
-def upload(files: FileStore, number: int, content: bytes) -> str:
-    document_id = f"doc_{number}"
-    received = files.receive([content], name=f"in_{number}", limit=1 << 20)
-    files.place(received, document_id=document_id, version=1)
-    return document_id
+def upload(folder: Path, sync: Callable[[int], None], content: bytes) -> str:
+    name, spool = new_object_name(), Spool(folder, sync=sync)
+    received = spool.receive([content], name=new_id("in"), limit=1 << 20)
+    FolderOriginals(folder, sync=sync).put(name, received)
+    return name
 
 
 @settings(max_examples=25, deadline=None)
@@ -262,13 +269,12 @@ def upload(files: FileStore, number: int, content: bytes) -> str:
 def test_a5_every_acknowledged_original_survives_power_loss(tmp_path_factory, contents):
     root = tmp_path_factory.mktemp("disk")
     disk = DurableDisk(root)
-    files = FileStore(root / "files", sync=disk.sync)
     placed: dict[str, bytes] = {}
 
-    for number, content in enumerate(contents):
-        placed[upload(files, number, content)] = content
-        for document_id, expected in placed.items():
-            assert disk.after_power_loss("files", document_id, "1") == expected
+    for content in contents:
+        placed[upload(root / "files", disk.sync, content)] = content
+        for name, expected in placed.items():
+            assert disk.after_power_loss("files", name) == expected
 
 
 @pytest.mark.parametrize(("forgotten", "left"), [("files", b""), ("folders", None)])
@@ -279,9 +285,9 @@ def test_a5_the_disk_model_loses_data_when_an_fsync_is_left_out(tmp_path, forgot
         if stat.S_ISDIR(os.fstat(descriptor).st_mode) is not (forgotten == "folders"):
             disk.sync(descriptor)
 
-    document_id = upload(FileStore(tmp_path / "files", sync=forgetful), 1, b"bytes")
+    name = upload(tmp_path / "files", forgetful, b"bytes")
 
-    assert disk.after_power_loss("files", document_id, "1") == left
+    assert disk.after_power_loss("files", name) == left
 
 
 def test_a5_sqlite_waits_for_the_disk_at_every_commit(tmp_path):
@@ -294,12 +300,12 @@ def test_a5_sqlite_waits_for_the_disk_at_every_commit(tmp_path):
 
 
 def test_a5_a_torn_upload_is_gone_at_the_next_start(tmp_path):
-    incoming, placed = tmp_path / "files" / "incoming", tmp_path / "files" / "doc_torn"
-    incoming.mkdir(parents=True)
-    placed.mkdir()
-    (incoming / "in_1").write_bytes(b"half of")
-    (placed / "1").write_bytes(b"")
+    name = new_object_name()
+    with build(settings_of(tmp_path), with_models=False) as state:
+        OriginalRepository(state.database, boot_id="boot_dead").begin(name)
+    (tmp_path / "files" / "incoming" / "in_1").write_bytes(b"half of")
+    (tmp_path / "files" / name).write_bytes(b"")
 
     with build(settings_of(tmp_path), with_models=False) as state:
-        assert state.corpus.files.document_versions() == set()
-        assert list(incoming.iterdir()) == []
+        assert held(state.corpus.files) == set()
+        assert list((tmp_path / "files" / "incoming").iterdir()) == []

@@ -16,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.documents.intake import display_name
+from app.documents.ports import is_object_name
 from tests.faults.uploaded import client, originals, server, state
+from tests.originals import path_of
 from tests.server import ADMIN_KEY
 
 pytestmark = pytest.mark.timeout(300)
@@ -44,13 +46,15 @@ def test_d9_a_hostile_name_is_only_metadata(client, state):
 
         assert response.status_code == 202, (name, document)
         assert_harmless(document["filename"])
-        assert set(originals(state.settings.data_dir)) - before == {folder / document["id"] / "1"}, repr(name)
+        (stored,) = set(originals(state.settings.data_dir)) - before
+        assert stored == path_of(state.corpus.files, document["id"], 1), repr(name)
+        assert stored.parent == folder, repr(name)
+        assert is_object_name(stored.name), repr(name)
         file = client.get(f"/v1/documents/{document['id']}/file")
         assert file.headers["content-disposition"].startswith("attachment;"), repr(name)
         assert "set-cookie" not in file.headers
-    assert {path.name for path in folder.iterdir() if path.is_dir()} - {"incoming"} == {
-        item["id"] for item in client.get("/v1/documents", params={"limit": 500}).json()["data"]
-    }
+    documents = client.get("/v1/documents", params={"limit": 500}).json()["data"]
+    assert len(originals(state.settings.data_dir)) == len(documents)
 
 
 def assert_harmless(name: str) -> None:

@@ -21,8 +21,8 @@ _LOST_ORIGINAL = "'status': 'failed'|original.* differ"
 """What is told of a lost original: its document fails if it was not indexed before the loss, else the files differ."""
 
 FORGOTTEN = {
-    "the bytes of originals": (rf"{DATA}/files/[^/]+/\d+|{DATA}/files/incoming/.*", _LOST_ORIGINAL),
-    "the names of originals": (rf"{DATA}/files(/doc_[^/]+)?", _LOST_ORIGINAL),
+    "the bytes of originals": (rf"{DATA}/files/obj_.*|{DATA}/files/incoming/.*", _LOST_ORIGINAL),
+    "the names of originals": (rf"{DATA}/files", _LOST_ORIGINAL),
     "the write-ahead log": (rf"{DATA}/footnote\.db-wal", "bears nothing"),
     "the name of the data dir": ("", "is lost"),
     "the bytes of the backup": (r".*footnote\.backup.*", "damaged"),

@@ -38,14 +38,70 @@ def keyed(server: ForkedServer, key: str, *, text: str = TEXT, name: str = "a.tx
 
 
 KILL_POINTS = [
-    KillPoint("app.documents.originals:FileStore.receive", "return"),
+    KillPoint("app.documents.spool:Spool.receive", "return"),
     KillPoint("app.db.idempotency:IdempotencyRepository.claim", "return"),
-    KillPoint("app.documents.originals:FileStore.place", "call"),
-    KillPoint("app.documents.originals:FileStore.place", "return"),
+    KillPoint("app.db.documents:DocumentRepository.known", "return"),
+    KillPoint("app.db.originals:OriginalRepository.begin", "return"),
+    KillPoint("app.documents.adapters.folder_originals:FolderOriginals.put", "call"),
+    KillPoint("app.documents.adapters.folder_originals:FolderOriginals.put", "return"),
+    KillPoint("app.db.originals:named", "return"),
     KillPoint("app.db.documents:DocumentRepository.create", "return"),
+    KillPoint("app.documents.files:DocumentFiles.put", "return"),
     KillPoint("app.db.idempotency:IdempotencyRepository.keep", "call"),
     KillPoint("app.db.idempotency:IdempotencyRepository.keep", "return"),
 ]
+
+
+def strays(data_dir: Path) -> set[str]:
+    """The originals that no document names."""
+    named = {name for (name,) in rows(data_dir, "SELECT object FROM document_version")}
+    return {str(path.relative_to(data_dir / "files")) for path in originals(data_dir) if not spooled(path)} - named
+
+
+def spooled(path: Path) -> bool:
+    return "incoming" in path.parts
+
+
+REPLACED = [
+    KillPoint("app.db.originals:OriginalRepository.begin", "return"),
+    KillPoint("app.documents.adapters.folder_originals:FolderOriginals.put", "call"),
+    KillPoint("app.documents.adapters.folder_originals:FolderOriginals.put", "return"),
+    KillPoint("app.db.documents:DocumentRepository.add_version", "return"),
+    KillPoint("app.db.jobs:JobRepository.commit_all", "return"),
+    KillPoint("app.documents.adapters.folder_originals:FolderOriginals.delete", "call"),
+    KillPoint("app.documents.adapters.folder_originals:FolderOriginals.delete", "return"),
+    KillPoint("app.db.originals:OriginalRepository.end", "call"),
+    KillPoint("app.db.originals:OriginalRepository.end", "return"),
+]
+
+
+@pytest.mark.parametrize("point", REPLACED, ids=str)
+def test_a1_killed_while_a_document_is_replaced_its_live_version_has_its_bytes(server, point):
+    server.start()
+    document = server.upload("a.txt", TEXT)["id"]
+    server.settled()
+    server.stop()
+    server.start(kill_at=point)
+    newer = TEXT.replace("keeper", "warden")
+    try:
+        response = server.http.put(
+            f"/v1/documents/{document}", files={"file": ("a.txt", newer.encode())}, data={"on_duplicate": "replace"}
+        )
+        acknowledged = response.status_code == 202
+    except httpx.TransportError:
+        acknowledged = False
+    assert server.died(seconds=20)
+    assert len(strays(server.data_dir)) <= 1
+
+    server.start()
+    (found,) = server.settled()
+    text = server.http.get(f"/v1/documents/{document}/content").text.strip()
+
+    assert text == newer or (text == TEXT and not acknowledged)
+    assert server.http.get(f"/v1/documents/{document}/file").text == text
+    assert [path.read_text() for path in originals(server.data_dir)] == [text]
+    assert rows(server.data_dir, "SELECT count(*) FROM upload") == [(0,)]
+    assert found["status"] == "indexed"
 
 
 @pytest.mark.parametrize("point", KILL_POINTS, ids=str)
@@ -54,10 +110,12 @@ def test_a1_killed_between_the_upload_and_its_answer_the_retry_gives_one_whole_d
     with pytest.raises(httpx.TransportError):
         keyed(server, "k")
     assert server.died(seconds=10)
+    assert len(strays(server.data_dir)) <= 1
 
     server.start()
     before = server.documents()
     assert len(before) <= 1
+    assert strays(server.data_dir) == set(), "the start has removed it"
     retried = keyed(server, "k")
     assert retried.status_code in {200, 202}, retried.text
     (document,) = server.settled()

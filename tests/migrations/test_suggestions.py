@@ -7,6 +7,7 @@ from app.db.session import Database
 from app.db.suggestions import KeptQuestion, SuggestionRepository
 from app.db.tables.documents import document_version
 from tests.app.db.samples import Library
+from tests.migrations.originals import name_as_before
 
 QUESTION = KeptQuestion("When was the ferry built?", 4, 40, "1987")
 
@@ -19,6 +20,7 @@ def test_suggestions_are_kept_with_the_version_and_made_again_after_a_downgrade(
     kept.keep(document.id, tenant_id="t1", version=1, questions=[QUESTION])
     written = kept.read(document.id, tenant_id="t1", version=1)
 
+    name_as_before(migrated_database)
     downgrade(migrated_database, "0022")
     upgrade(migrated_database)
 

@@ -8,6 +8,7 @@ from app.db.session import Database
 from app.db.tables.documents import chunk
 from retrieval.types import Scope
 from tests.app.db.samples import Library
+from tests.migrations.originals import name_as_before
 
 
 def test_chunks_from_before_have_an_empty_table_header(migrated_database: Database) -> None:
@@ -16,6 +17,7 @@ def test_chunks_from_before_have_an_empty_table_header(migrated_database: Databa
     with migrated_database.write() as connection:
         connection.execute(sa.update(chunk).values(table_header="name | age"))
 
+    name_as_before(migrated_database)
     downgrade(migrated_database, "0019")
     upgrade(migrated_database)
 

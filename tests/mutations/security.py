@@ -12,7 +12,7 @@ BUGS = (
     ),
     Bug(
         "a backup that cannot be restored",
-        "app/backup/contents.py",
+        "app/documents/ports.py",
         "(0|[1-9][0-9]{0,9})",
         "([1-9][0-9]{0,9})",
         ("tests/app/backup/test_member_names.py",),

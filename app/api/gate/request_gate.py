@@ -27,7 +27,7 @@ from app.api.gate.json_size import bounded_json
 from app.api.gate.observation import Observation
 from app.api.gate.request_body import bounded, read_body, replay_body, until_disconnect
 from app.api.root_path import route_path
-from app.documents.originals import too_large_file
+from app.documents.spool import too_large_file
 from app.errors import Forbidden, InvalidRequest, TooLarge
 from app.ids import new_id
 from app.server.state import State

@@ -6,6 +6,7 @@ import anyio
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse
 
+from app.api.contents import original_response
 from app.api.dependencies import AccessDep, CorpusDep, PrincipalDep, RequestId, SettingsDep
 from app.api.openai.schemas.files import FileBody, FileDeleted
 from app.api.schemas.bounds import Id
@@ -13,7 +14,7 @@ from app.api.schemas.shape import ListBody, problems
 from app.api.upload import received_form
 from app.db.openai_files import UnattachedFile
 from app.db.paging import Place
-from app.documents.openai_files import KEPT, PURPOSE
+from app.documents.openai_files import PURPOSE
 from app.errors import InvalidRequest, NotFound, UnsupportedParameter
 
 router = APIRouter(tags=["openai"])
@@ -51,7 +52,7 @@ _FORM = {
 )
 async def create_file(request: Request, corpus: CorpusDep, settings: SettingsDep, principal: PrincipalDep) -> FileBody:
     """Store a file. It is searched once it is added to a vector store, as a document with the same id."""
-    fields, filename, received = await received_form(request, corpus.files, limit=settings.max_upload_mb << 20)
+    fields, filename, received = await received_form(request, corpus.files.spool, limit=settings.max_upload_mb << 20)
     try:
         for name in fields:
             if name != "purpose":
@@ -62,7 +63,7 @@ async def create_file(request: Request, corpus: CorpusDep, settings: SettingsDep
         if purpose not in _PURPOSES:
             raise UnsupportedParameter("Files are for 'assistants' or 'user_data' here.", param="purpose")
     except BaseException:
-        corpus.files.discard(received)
+        corpus.files.spool.discard(received)
         raise
     file = await anyio.to_thread.run_sync(
         lambda: corpus.openai_files.upload(received, filename=filename, purpose=str(purpose), principal=principal)
@@ -114,14 +115,12 @@ def delete_file(
 def read_file_content(file_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> FileResponse:
     """The original file, as an attachment."""
     file = corpus.openai_files.find(file_id, principal=principal)
-    unattached = isinstance(file, UnattachedFile)
-    version = KEPT if isinstance(file, UnattachedFile) else file.live_version or file.version
-    path = corpus.files.readable(file_id, version)
-    if path is None:
-        raise NotFound("There is no such file.")
-    return FileResponse(
-        path,
+    response = original_response(
+        corpus.files.store,
+        corpus.openai_files.original_of(file),
         filename=file.filename,
-        media_type=None if unattached else getattr(file, "media_type", None) or "application/octet-stream",
-        headers={"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"},
+        media_type=None if isinstance(file, UnattachedFile) else file.media_type or "application/octet-stream",
     )
+    if response is None:
+        raise NotFound("There is no such file.")
+    return response

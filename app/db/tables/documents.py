@@ -135,6 +135,9 @@ document_version = sa.Table(
     sa.Column("pages", _Json),  # [[number, start_char, end_char], …]
     sa.Column("blocks", _Json),  # [[kind, start_char, end_char, page, [heading, …], [cell, …]?], …]
     sa.Column("suggestions", _Json),  # [[question, start_char, end_char, answer], …]; NULL until they are made
+    # the name of its original in the store; versions of the same bytes may share it. Behind the long columns, so read
+    # it alone, for one version at a time
+    sa.Column("object", sa.Text, nullable=False, server_default=sa.text("''"), index=True),
 )
 
 chunk = sa.Table(
@@ -333,7 +336,7 @@ feedback = sa.Table(
 )
 
 
-# An upload that is no document yet; it becomes the document of the same id. Its original is version 0.
+# An upload that is no document yet; it becomes the document of the same id.
 unattached_file = sa.Table(
     "unattached_file",
     metadata,
@@ -345,7 +348,17 @@ unattached_file = sa.Table(
     sa.Column("sha256", sa.Text, nullable=False),
     sa.Column("purpose", sa.Text, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("object", sa.Text, nullable=False, server_default=sa.text("''"), index=True),  # as of a version
     sa.Index(None, "tenant_id", "id"),
+)
+
+# An original that is being put into the store, or deleted from it: gone when a row names it, or it is deleted.
+upload = sa.Table(
+    "upload",
+    metadata,
+    sa.Column("object", sa.Text, primary_key=True),
+    sa.Column("boot_id", sa.Text),  # the process that puts it; NULL: to be deleted
+    sa.Column("begun_at", sa.Double, nullable=False),
 )
 
 file_batch = sa.Table(

@@ -43,21 +43,21 @@ def line_csv(zone: ZoneInfo) -> Callable[[Sequence[LedgerLine]], bytes]:
 
     def written(column: UsageColumn, values: Sequence[Any]) -> Iterable[str | int]:
         """The cells of a column; of a time that is shown twice, both with their comma."""
+        shown: Iterable[str | int] = values
         match column.form:
-            case Form.TIME if column.localised:
-                return map(",".join, map(instants.both, values))
             case Form.TIME:
-                return map(instants.utc, values)
-            case Form.IDENTIFIER if are_plain(values):
-                return values
-            case Form.IDENTIFIER | Form.TEXT:
-                return map(cells.__getitem__, values)
+                shown = map(",".join, map(instants.both, values)) if column.localised else map(instants.utc, values)
+            case Form.TEXT:
+                shown = map(cells.__getitem__, values)
+            case Form.IDENTIFIER if not are_plain(values):
+                shown = map(cells.__getitem__, values)
             case Form.PRICES:
-                return map(listed, values)
+                shown = map(listed, values)
             case Form.MONEY:
-                return ["" if value is None else decimal(value) for value in values]
-            case Form.COUNT:
-                return ["" if value is None else value for value in values] if None in values else values
+                shown = ["" if value is None else decimal(value) for value in values]
+            case Form.COUNT if None in values:
+                shown = ["" if value is None else value for value in values]
+        return shown
 
     def rows(lines: Sequence[LedgerLine]) -> bytes:
         fields = dict(zip(LedgerLine._fields, zip(*lines, strict=True), strict=True))

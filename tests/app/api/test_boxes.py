@@ -18,6 +18,7 @@ from tests.app.api.conftest import client_of
 from tests.app.db.samples import EMBEDDER, generation_of, vectors_of
 from tests.app.server.stations import state_with
 from tests.ingestion.pdf_file import Shown, locked_pdf, pdf_bytes, set_pdf
+from tests.originals import path_of
 
 PAGES = [["The first page ends here."], ["The second page begins here."]]
 TEXT = "The first page ends here.\n\nThe second page begins here."
@@ -34,7 +35,7 @@ def index_next(state: State) -> None:
     claimed = state.corpus.jobs.claim("boot-test")
     assert claimed is not None
     job, document = claimed
-    path = state.corpus.files.path(document.id, document.version)
+    path = path_of(state.corpus.files, document.id, document.version)
     extraction = LocalExtractor().extract(path, filename=document.filename, password="hunter2")
     state.corpus.jobs.commit(
         job.id,
@@ -89,7 +90,7 @@ def test_how_many_of_the_words_have_a_box_is_told(client: TestClient, state: Sta
 def test_a_page_that_is_not_in_the_file_any_more_has_no_words(
     client: TestClient, state: State, document_id: str
 ) -> None:
-    path = state.corpus.files.path(document_id, 1)
+    path = path_of(state.corpus.files, document_id, 1)
     path.chmod(0o600)
     path.write_bytes(pdf_bytes(PAGES[:1]))
 

@@ -4,6 +4,7 @@ from fastapi.testclient import TestClient
 
 from app.documents.consistency import Kind
 from app.server.state import State
+from tests.originals import path_of
 
 
 def test_a_sound_installation_is_consistent(client: TestClient) -> None:
@@ -14,7 +15,7 @@ def test_a_sound_installation_is_consistent(client: TestClient) -> None:
 
 def test_an_unrepairable_finding_is_reported_with_its_count(client: TestClient, state: State) -> None:
     document = client.post("/v1/documents", json={"text": "Some text.", "filename": "a.txt"}).json()
-    state.corpus.files.remove(document["id"], 1)
+    path_of(state.corpus.files, document["id"], 1).unlink()
 
     body = client.post("/v1/admin/reconcile", json={"repair": True}).json()
 

@@ -10,6 +10,7 @@ from app.outbound.web_pages import WebPages
 from app.server.state import State
 from tests.app.api.uploading import documents, send, with_state, zip_of
 from tests.app.outbound.test_web_pages import Wire, answer
+from tests.originals import path_of
 
 PUBLIC = "93.184.215.14"
 
@@ -141,7 +142,10 @@ def test_a_web_page_becomes_a_document_that_names_its_address(state: State):
         assert response.status_code == 202, body
         assert body["filename"] == "ships.html"
         assert body["metadata"] == {"url": "http://example.com/a/ships.html?x", "year": 2025}
-        assert changed.corpus.files.path(body["id"], 1).read_bytes() == b"<html><body><p>Forty ships.</p></body></html>"
+        assert (
+            path_of(changed.corpus.files, body["id"], 1).read_bytes()
+            == b"<html><body><p>Forty ships.</p></body></html>"
+        )
 
 
 def test_a_web_page_is_read_by_its_bytes_and_capped_like_any_upload(state: State):

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from app.backup.snapshot import back_up
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.session import Database
-from app.documents.originals import FileStore
+from app.documents.files import DocumentFiles
+from app.documents.ports import new_object_name
 from app.settings import Settings
+from tests import originals
 from tests.app.db.samples import Library
+from tests.backups import back_up
 
 TEXTS = {"a.txt": ("forty ships were counted", "nobody counted the lamps"), "b.txt": ("the harbour froze",)}
 
@@ -19,17 +21,16 @@ def settings_of(data_dir: Path, *, database_url: str = "") -> Settings:
     return Settings(data_dir=data_dir, database_url=database_url, _env_file=None)
 
 
-def put(library: Library, files: FileStore, name: str, *texts: str) -> str:
+def put(library: Library, files: DocumentFiles, name: str, *texts: str) -> str:
     """Upload a document with its original and index it; its id."""
     content = "\n".join(texts)
-    document = library.index(*texts, content=content, filename=name)
-    received = files.receive([content.encode()], name="in", limit=1 << 20)
-    files.place(received, document_id=document.id, version=document.version)
-    return document.id
+    original = new_object_name()
+    originals.put(files, original, content.encode())
+    return library.index(*texts, content=content, filename=name, original=original).id
 
 
 def fill(database: Database, data_dir: Path) -> list[str]:
-    library, files = Library(database), FileStore(data_dir / "files")
+    library, files = Library(database), originals.files_in(data_dir, database)
     AnswerCitationRepository(database).record("req_1", tenant_id="t1", citations={"doc_1": 2})
     return [put(library, files, name, *texts) for name, texts in TEXTS.items()]
 

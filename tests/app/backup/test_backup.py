@@ -10,17 +10,17 @@ import sqlalchemy as sa
 from app.backup import data_dir as placement
 from app.backup.archive import read_archive
 from app.backup.contents import MANIFEST, Manifest, is_rows, rows_name
-from app.backup.restore import restore
-from app.backup.snapshot import back_up
 from app.db.chunks import ChunkRepository
 from app.db.migration import current_revision, head_revision, upgrade
 from app.db.portable import RowLoader, count_rows, dump_rows
 from app.db.session import Database
 from app.db.tables import metadata
+from app.db.tables.documents import document_version
 from app.errors import Conflict, SetupError
 from retrieval.types import Scope
 from tests.app.backup.backed_up import data_dir, files_of, installation, opened, saved, settings_of
 from tests.app.db.samples import Library
+from tests.backups import back_up, restore
 from tests.databases import migrated_file
 from tests.postgres import empty_postgres, migrated_postgres
 
@@ -118,14 +118,18 @@ def test_a_backup_that_is_broken_off_leaves_the_old_file_and_nothing_else(data_d
 
 
 def test_an_original_that_is_gone_or_altered_is_named_and_the_rest_is_saved(data_dir, tmp_path):
-    (lost, altered) = sorted(path for path in (data_dir / "files").rglob("1") if path.is_file())
-    lost.unlink()
-    altered.write_bytes(b"bit rot")
+    database = opened(data_dir)
+    with database.read() as connection:
+        names = connection.execute(sa.select(document_version.c.document_id, document_version.c.object)).all()
+    database.close()
+    (lost, its_original), (altered, another) = names
+    (data_dir / "files" / its_original).unlink()
+    (data_dir / "files" / another).write_bytes(b"bit rot")
 
     summary = back_up(settings_of(data_dir), tmp_path / "saved.tar.gz")
 
-    assert summary.missing == (f"{lost.parent.name}/1",)
-    assert summary.altered == (f"{altered.parent.name}/1",)
+    assert summary.missing == (f"{lost}/1",)
+    assert summary.altered == (f"{altered}/1",)
     assert restore(settings_of(tmp_path / "new"), tmp_path / "saved.tar.gz").summary == summary
     assert list(files_of(tmp_path / "new").values()) == [b"bit rot"]
 

@@ -1,5 +1,6 @@
 """The names in a backup: a restore accepts every name that a backup can write, and a backup fails before any other."""
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -9,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.backup.contents import NotRestorable, is_rows, original_name, original_of, rows_name
-from app.backup.restore import restore
-from app.backup.snapshot import back_up
 from app.db.tables.documents import unattached_file
-from app.documents.openai_files import KEPT
-from app.documents.originals import FileStore
+from app.documents.ports import new_object_name
 from app.ids import new_id
 from tests.app.backup.backed_up import data_dir, files_of, installation, opened, saved, settings_of
+from tests.backups import back_up, restore
 from tests.databases import migrated_file
 
 __all__ = ["data_dir", "installation", "migrated_file", "saved"]
@@ -23,18 +22,18 @@ __all__ = ["data_dir", "installation", "migrated_file", "saved"]
 ODD = st.text() | st.from_regex(r"[A-Za-z0-9_.-]{1,80}", fullmatch=True)
 
 
-def keep(data_dir: Path, file_id: str, content: bytes) -> None:
-    """Keep a file that is in no vector store."""
-    files = FileStore(data_dir / "files")
-    received = files.receive([content], name="in", limit=64 << 20)
-    files.place(received, document_id=file_id, version=KEPT)
+def keep(data_dir: Path, name: str, content: bytes) -> None:
+    """Keep a file that is in no vector store; `name` names its original."""
+    (data_dir / "files" / name).parent.mkdir(exist_ok=True)
+    (data_dir / "files" / name).write_bytes(content)
     row = {
-        "id": file_id,
+        "id": new_id("doc"),
         "tenant_id": "t1",
         "key_id": "key_1",
         "filename": "a.txt",
-        "bytes": received.bytes,
-        "sha256": received.sha256,
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "object": name,
         "purpose": "assistants",
         "created_at": 1.5,
     }
@@ -44,8 +43,9 @@ def keep(data_dir: Path, file_id: str, content: bytes) -> None:
     database.close()
 
 
-def test_a_file_in_no_vector_store_comes_back(data_dir, tmp_path):
-    keep(data_dir, new_id("doc"), b"a file in no vector store")
+@pytest.mark.parametrize("name", [new_object_name(), f"{new_id('doc')}/0"])
+def test_a_file_in_no_vector_store_comes_back(data_dir, tmp_path, name):
+    keep(data_dir, name, b"a file in no vector store")
 
     summary = back_up(settings_of(data_dir), tmp_path / "new.tar.gz")
     restore(settings_of(tmp_path / "restored"), tmp_path / "new.tar.gz")
@@ -54,20 +54,23 @@ def test_a_file_in_no_vector_store_comes_back(data_dir, tmp_path):
     assert files_of(tmp_path / "restored") == files_of(data_dir)
 
 
-@given(version=st.integers(KEPT, 2**31 - 1))
-def test_the_original_of_every_id_and_version_that_footnote_gives_is_accepted(version):
-    document_id = new_id("doc")
+@given(version=st.integers(0, 2**31 - 1))
+def test_the_original_of_every_name_that_footnote_gives_or_gave_is_accepted(version):
+    for name in (new_object_name(), f"{new_id('doc')}/{version}"):
+        assert original_of(original_name(name)) == name
 
-    assert original_of(original_name(document_id, version)) == (document_id, version)
 
-
-@given(document_id=ODD, version=st.integers())
-def test_a_name_of_an_original_is_accepted_or_not_written(document_id, version):
+@given(name=ODD | st.builds("{}/{}".format, ODD, st.integers()))
+def test_a_name_of_an_original_is_accepted_or_not_written(name):
     try:
-        name = original_name(document_id, version)
+        member = original_name(name)
     except NotRestorable:
         return
-    assert original_of(name) == (document_id, version)
+    assert original_of(member) == name
+
+
+def test_an_original_is_never_written_over_what_is_being_received():
+    assert original_of("files/incoming") is None
 
 
 @given(table=ODD, number=st.integers())
@@ -85,7 +88,7 @@ def test_every_number_of_a_part_is_accepted(number):
 
 
 def test_a_backup_fails_before_a_name_that_a_restore_would_refuse(data_dir, tmp_path):
-    keep(data_dir, "doc of ours", b"an id with spaces")
+    keep(data_dir, "doc of ours/0", b"an id with spaces")
 
     with pytest.raises(NotRestorable, match="files/doc of ours/0"):
         back_up(settings_of(data_dir), tmp_path / "new.tar.gz")
@@ -93,7 +96,7 @@ def test_a_backup_fails_before_a_name_that_a_restore_would_refuse(data_dir, tmp_
 
 
 def test_a_backup_reads_its_own_file_as_a_restore_does_before_it_succeeds(data_dir, tmp_path):
-    keep(data_dir, new_id("doc"), os.urandom(4 << 20))  # larger than what is read at once
+    keep(data_dir, new_object_name(), os.urandom(4 << 20))  # larger than what is read at once
 
     def damage(label: str, done: int, total: int) -> None:
         if label.startswith("verifying"):

@@ -15,9 +15,9 @@ from app.backup import data_dir as placement
 from app.backup.archive import ArchiveWriter, BackupUnusable, read_archive
 from app.backup.contents import FORMAT, MANIFEST, SUMMARY, Summary, original_of
 from app.backup.data_dir import data_dir_lock
-from app.backup.restore import restore
 from app.errors import Conflict, SetupError
 from tests.app.backup.backed_up import data_dir, files_of, installation, saved, settings_of
+from tests.backups import restore
 from tests.databases import migrated_file
 
 __all__ = ["data_dir", "installation", "migrated_file", "saved"]

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from app.cli.main import cli
 from app.db.migration import upgrade
 from app.db.session import Database
+from app.documents.ports import new_object_name
 from app.errors import Conflict, SetupError
 from app.models.adapter import write_adapter_manifest
 from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT
@@ -91,11 +92,11 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
     (tmp_path / "data").mkdir()
     database = Database.open(f"sqlite:///{tmp_path / 'data' / 'footnote.db'}")
     upgrade(database)
-    document = Library(database).index("forty ships", filename="a.txt")
+    original = new_object_name()
+    Library(database).index("forty ships", filename="a.txt", original=original)
     database.close()
-    original = tmp_path / "data" / "files" / document.id / "1"
-    original.parent.mkdir(parents=True)
-    original.write_bytes(b"forty ships")
+    (tmp_path / "data" / "files").mkdir()
+    (tmp_path / "data" / "files" / original).write_bytes(b"forty ships")
     return {
         "FOOTNOTE_DATA_DIR": str(tmp_path / "data"),
         "FOOTNOTE_MODELS_DIR": str(tmp_path / "models"),

@@ -1,7 +1,8 @@
 """Documents for the repositories' tests, and the shortest way to index one."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from app.db.generations import GenerationRepository, GenerationStatus
 from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult
 from app.db.session import Database
+from app.documents.ports import new_object_name
 from app.ids import new_id
 from app.types import Document, Job, NewDocument
 from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
@@ -33,6 +35,7 @@ def new_document(
     data = content.encode()
     return NewDocument(
         id=new_id("doc"),
+        original=new_object_name(),
         tenant_id=tenant_id,
         collection_id=collection_id,
         filename=filename,
@@ -108,7 +111,7 @@ class Library:
         filename: str = "a.txt",
         external_id: str | None = None,
         metadata: Metadata | None = None,
-        before_commit: Callable[[Document], None] | None = None,
+        original: str | None = None,
     ) -> Document:
         new = new_document(
             collection_id or self.collection_id,
@@ -118,7 +121,9 @@ class Library:
             external_id=external_id,
             metadata=metadata,
         )
-        return self.documents.create(new, user_id="u1", key_id="k1", before_commit=before_commit)[0]
+        if original is not None:
+            new = replace(new, original=original)
+        return self.documents.create(new, user_id="u1", key_id="k1")[0]
 
     def claim(self) -> Job:
         """The oldest waiting job."""

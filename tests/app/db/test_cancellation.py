@@ -14,10 +14,9 @@ def library(database: Database) -> Library:
     return Library(database)
 
 
-def cancel(library: Library, job_id: str) -> list[tuple[str, int]]:
+def cancel(library: Library, job_id: str) -> tuple[str, ...]:
     """The originals that must go."""
-    removed: list[tuple[str, int]] = []
-    job = library.jobs.cancel(job_id, tenant_id="t1", remove=lambda *which: removed.append(which))
+    job, removed = library.jobs.cancel(job_id, tenant_id="t1")
     assert (job.status, job.error_code) == (JobStatus.CANCELLED, "cancelled")
     return removed
 
@@ -25,7 +24,7 @@ def cancel(library: Library, job_id: str) -> list[tuple[str, int]]:
 def test_a_document_that_was_never_indexed_fails_as_cancelled_and_can_be_retried(library: Library) -> None:
     created = library.upload()
 
-    assert cancel(library, created.job_id) == []
+    assert cancel(library, created.job_id) == ()
 
     found = library.get(created.id)
     assert (found.status, found.error_code, found.live_version) == (DocumentStatus.FAILED, "cancelled", None)
@@ -36,13 +35,13 @@ def test_a_document_that_was_never_indexed_fails_as_cancelled_and_can_be_retried
 
 def test_a_new_version_that_is_cancelled_was_never_there(library: Library) -> None:
     before = library.index("old words", content="old", external_id="x", filename="old.txt")
-    library.upload("new", external_id="x", filename="new.txt")
+    library.upload("new", external_id="x", filename="new.txt", original="obj_new")
     running = library.claim()
 
     removed = cancel(library, running.id)
 
     after = library.get(before.id)
-    assert removed == [(before.id, 2)]
+    assert removed == ("obj_new",)
     assert (after.status, after.version, after.live_version) == (DocumentStatus.INDEXED, 1, 1)
     assert (after.filename, after.sha256, after.job_id, after.error_code) == (
         "old.txt",
@@ -59,7 +58,7 @@ def test_a_new_version_that_is_cancelled_was_never_there(library: Library) -> No
 def test_content_identifies_the_document_again_once_its_new_version_is_cancelled(library: Library) -> None:
     before = library.index("old words", content="old")
     library.documents.add_version(
-        before.id, tenant_id="t1", filename="a", size=1, sha256="0" * 64, user_id="u", key_id="k"
+        before.id, tenant_id="t1", original="obj_2", filename="a", size=1, sha256="0" * 64, user_id="u", key_id="k"
     )
     cancel(library, library.claim().id)
 
@@ -75,7 +74,7 @@ def test_only_a_job_that_waits_or_runs_is_cancelled_and_only_by_its_tenant(libra
     with pytest.raises(Conflict, match="this one is done"):
         cancel(library, done.job_id)
     with pytest.raises(NotFound):
-        library.jobs.cancel(waiting.job_id, tenant_id="t2", remove=lambda *_: None)
+        library.jobs.cancel(waiting.job_id, tenant_id="t2")
     cancel(library, waiting.job_id)
     with pytest.raises(Conflict, match="this one is cancelled"):
         cancel(library, waiting.job_id)

@@ -73,7 +73,7 @@ def test_blocks_outlive_a_release_a_delay_and_a_crash(library: Library) -> None:
     [
         lambda library, job: library.commit(job, ["words"]),
         lambda library, job: library.jobs.fail(job.id, code="c", detail="d"),
-        lambda library, job: library.jobs.cancel(job.id, tenant_id="t1", remove=lambda *_: None),
+        lambda library, job: library.jobs.cancel(job.id, tenant_id="t1"),
         lambda library, job: library.documents.delete(job.document_id, tenant_id="t1"),
         lambda library, job: library.upload("new bytes", external_id="x"),
     ],

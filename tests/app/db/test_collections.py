@@ -80,7 +80,7 @@ def test_an_empty_collection_can_be_deleted(collections: CollectionRepository) -
 
     removal = collections.delete(created.id, tenant_id="t1")
 
-    assert (removal.files, removal.keys.tolist()) == ((), [])
+    assert (removal.originals, removal.keys.tolist()) == ((), [])
     with pytest.raises(NotFound):
         collections.get(created.id, tenant_id="t1")
 
@@ -99,6 +99,6 @@ def test_a_collection_with_documents_goes_by_force_and_takes_them_along(database
     removal = library.collections.delete(library.collection_id, tenant_id="t1", force=True)
 
     assert (removal.deleted.chunks, removal.deleted.vectors, removal.keys.tolist()) == (2, 2, keys)
-    assert len(removal.files) == 2
+    assert (removal.documents, len(removal.originals)) == (2, 2)
     assert [each.id for each in library.documents.list(tenant_id="t1", limit=9)[0]] == [kept.id]
     assert library.jobs.queued() == 1

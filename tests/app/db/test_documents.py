@@ -107,18 +107,18 @@ def test_the_same_external_id_and_bytes_change_nothing(library: Library, on_dupl
 def test_the_same_external_id_with_other_bytes_is_a_new_version(library: Library, on_duplicate) -> None:
     first = library.index("old words", external_id="x", metadata={"a": 1})
     new = new_document(library.collection_id, "new", filename="b.txt", external_id="x", metadata={"a": 2})
-    placed: list[tuple[str, int]] = []
+    queued: list[tuple[str, int]] = []
 
     updated, is_new = library.documents.create(
         new,
         on_duplicate=on_duplicate,
         user_id="u1",
         key_id="k1",
-        before_commit=lambda document: placed.append((document.id, document.version)),
+        while_queued=lambda document: queued.append((document.id, document.version)),
     )
 
     assert is_new
-    assert placed == [(first.id, 2)]
+    assert queued == [(first.id, 2)]
     assert (updated.id, updated.version, updated.live_version) == (first.id, 2, 1)
     assert (updated.filename, updated.sha256, updated.status) == ("b.txt", new.sha256, DocumentStatus.QUEUED)
     assert updated.metadata == {"a": 2}
@@ -165,12 +165,39 @@ def test_a_failed_document_is_queued_again_by_its_duplicate(library: Library) ->
     assert again.error_code is None
 
 
+def known(library: Library, content: str, **fields: str) -> Document | None:
+    new = new_document(library.collection_id, content)
+    return library.documents.known(new, user_id="u", key_id="k", **fields)  # type: ignore[arg-type]
+
+
+def test_only_bytes_that_are_there_are_known_before_they_are_stored(library: Library) -> None:
+    created = library.index("words", content="same", original="obj_old")
+
+    assert known(library, "same") == library.get(created.id)
+    assert known(library, "other") is None
+    with pytest.raises(Conflict):
+        known(library, "same", on_duplicate="error")
+    assert rows(library.database, document_version) == 1
+
+
+def test_a_failed_document_that_is_known_is_queued_again_and_told(library: Library) -> None:
+    created = library.upload("same")
+    library.jobs.fail(library.claim().id, code="no-text", detail="There is no text.")
+    told: list[str] = []
+
+    new = new_document(library.collection_id, "same")
+    again = library.documents.known(new, user_id="u", key_id="k", while_queued=lambda one: told.append(one.job_id))
+
+    assert again is not None
+    assert (again.id, again.status, told) == (created.id, DocumentStatus.QUEUED, [again.job_id])
+
+
 def test_a_failure_before_the_commit_leaves_no_document(library: Library) -> None:
     def fail(_: Document) -> None:
         raise OSError("no room")
 
     with pytest.raises(OSError, match="no room"):
-        library.documents.create(new_document(library.collection_id), user_id="u", key_id="k", before_commit=fail)
+        library.documents.create(new_document(library.collection_id), user_id="u", key_id="k", while_queued=fail)
 
     assert rows(library.database, document) == 0
     assert library.jobs.queued() == 0
@@ -206,7 +233,7 @@ def test_a_version_by_put_is_searched_only_when_it_is_indexed(library: Library) 
     first = library.index("old words")
 
     updated = library.documents.add_version(
-        first.id, tenant_id="t1", filename="b.txt", size=3, sha256="0" * 64, user_id="u", key_id="k"
+        first.id, tenant_id="t1", original="obj_2", filename="b.txt", size=3, sha256="0" * 64, user_id="u", key_id="k"
     )
     waiting = library.get(first.id)
     library.commit(library.claim(), ["new words"])
@@ -219,7 +246,7 @@ def test_a_version_by_put_is_searched_only_when_it_is_indexed(library: Library) 
 def test_bytes_that_a_put_took_away_are_no_longer_that_document(library: Library) -> None:
     first = library.upload("old")
     library.documents.add_version(
-        first.id, tenant_id="t1", filename="a.txt", size=1, sha256="0" * 64, user_id="u", key_id="k"
+        first.id, tenant_id="t1", original="obj_2", filename="a.txt", size=1, sha256="0" * 64, user_id="u", key_id="k"
     )
 
     assert library.upload("old").id != first.id
@@ -229,7 +256,7 @@ def test_a_put_may_make_two_documents_alike(library: Library) -> None:
     one, other = library.upload("one"), library.upload("other")
 
     library.documents.add_version(
-        other.id, tenant_id="t1", filename="a.txt", size=3, sha256=one.sha256, user_id="u", key_id="k"
+        other.id, tenant_id="t1", original="obj_2", filename="a.txt", size=3, sha256=one.sha256, user_id="u", key_id="k"
     )
 
     assert library.upload("one").id == one.id
@@ -248,7 +275,7 @@ def test_a_document_outside_tenant_or_collections_does_not_exist(
         lambda: documents.delete(mine, **who),  # type: ignore[arg-type]
         lambda: documents.update_metadata(mine, {}, **who),  # type: ignore[arg-type]
         lambda: documents.retry(mine, user_id="u", key_id="k", **who),  # type: ignore[arg-type]
-        lambda: documents.add_version(mine, filename="", size=0, sha256="", user_id="", key_id="", **who),  # type: ignore[arg-type]
+        lambda: documents.add_version(mine, original="", filename="", size=0, sha256="", user_id="", key_id="", **who),  # type: ignore[arg-type]
     ):
         with pytest.raises(NotFound):
             call()
@@ -332,15 +359,15 @@ def test_retry_queues_a_failed_document_and_no_other(library: Library) -> None:
 
 def test_a_deletion_is_final_and_says_what_else_must_go(library: Library) -> None:
     kept = library.index("kept words")
-    gone = library.index("first words", "second words", external_id="x")
-    library.upload("newer", external_id="x")
+    gone = library.index("first words", "second words", external_id="x", original="obj_old")
+    library.upload("newer", external_id="x", original="obj_new")
     chunks = ChunkRepository(library.database)
     its_keys = chunks.keys_in(Scope("t1", document_ids=(gone.id,)))
 
     removal = library.documents.delete(gone.id, tenant_id="t1")
 
     assert (removal.deleted.chunks, removal.deleted.vectors) == (2, 2)
-    assert removal.files == ((gone.id, 1), (gone.id, 2))
+    assert (removal.documents, removal.originals) == (1, ("obj_old", "obj_new"))
     assert removal.keys.tolist() == its_keys.tolist() != []
     assert chunks.search_text("first second words", scope=Scope("t1"), k=9)[0][0] not in its_keys.tolist()
     assert chunks.visible_keys().tolist() == chunks.keys_in(Scope("t1", document_ids=(kept.id,))).tolist()

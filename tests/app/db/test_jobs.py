@@ -80,7 +80,7 @@ def test_a_commit_makes_text_chunks_and_vectors_visible_together(library: Librar
 
     found = library.get(created.id)
     assert result.written
-    assert (result.removed_keys.tolist(), result.dropped_versions) == ([], ())
+    assert (result.removed_keys.tolist(), result.originals) == ([], ())
     assert (found.status, found.live_version, found.media_type) == (DocumentStatus.INDEXED, 1, "text/plain")
     assert (found.pages, found.chunks, found.tokens, found.embedding_tokens) == (1, 2, 6, 17)
     assert (found.embedding_model, found.embedding_dim, found.embedding_generation) == (
@@ -111,16 +111,17 @@ def test_a_new_version_swaps_out_the_old_chunks_and_keeps_its_text(library: Libr
     assert result.removed_keys.tolist() == old_keys.tolist()
     assert chunks.visible_keys().tolist() == result.new_keys.tolist()
     assert not set(old_keys) & set(result.new_keys), "a key is never used twice"
-    assert result.dropped_versions == ()
+    assert result.originals == ()
     assert content.text(created.id, tenant_id="t1") == "new words\n\nmore"
     assert content.text(created.id, tenant_id="t1", version=1) == "old words"
 
 
 def test_replace_drops_the_older_versions_at_the_swap(library: Library) -> None:
-    created = library.index("old words")
+    created = library.index("old words", original="obj_old")
     library.documents.add_version(
         created.id,
         tenant_id="t1",
+        original="obj_new",
         filename="a",
         size=1,
         sha256="0" * 64,
@@ -133,7 +134,7 @@ def test_replace_drops_the_older_versions_at_the_swap(library: Library) -> None:
 
     result = library.commit(library.claim(), ["new words"])
 
-    assert result.dropped_versions == (1,)
+    assert result.originals == ("obj_old",)
     with pytest.raises(NotFound):
         content.text(created.id, tenant_id="t1", version=1)
 

@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 
 from app.db.chunks import ChunkRepository
+from app.db.originals import OriginalRepository
 from app.db.session import Database
 from app.documents.consistency import Findings, Kind, Reconciler, examine
-from app.documents.originals import FileStore
+from app.documents.ports import new_object_name
 from app.documents.vector_index import LiveVectorIndex
 from app.errors import Conflict
 from app.telemetry.metrics import Metrics
 from tests.app.db.samples import EMBEDDER, Library
 from tests.databases import database, migrated_file, postgres_database, sqlite_database
+from tests.originals import files_in, held, path_of, put
 
 __all__ = ["database", "migrated_file", "postgres_database", "sqlite_database"]
 
@@ -33,7 +35,7 @@ class Installation:
         self.database = database
         self.folder = folder
         self.library = Library(database)
-        self.files = FileStore(folder / "files")
+        self.files = files_in(folder, database)
         self.first = self.put("alpha", "beta", filename="a.txt")
         self.second = self.put("gamma", filename="b.txt")
         self.chunks = ChunkRepository(database)
@@ -42,10 +44,9 @@ class Installation:
         )
 
     def put(self, *texts: str, filename: str) -> str:
-        document = self.library.index(*texts, filename=filename)
-        received = self.files.receive(["\n".join(texts).encode()], name="in", limit=999)
-        self.files.place(received, document_id=document.id, version=1)
-        return document.id
+        original = new_object_name()
+        put(self.files, original, "\n".join(texts).encode())
+        return self.library.index(*texts, filename=filename, original=original).id
 
     def examine(self, *, repair: bool = False, later: float = LATER) -> dict[Kind, int]:
         """What is wrong, by kind; with `repair`, what is still wrong afterwards."""
@@ -130,25 +131,28 @@ def test_full_text_rows_that_do_not_match_the_chunks_are_found_and_made_anew(on_
 
 
 def test_a_missing_and_a_resized_original_are_found_and_never_touched(on_sqlite):
-    on_sqlite.files.path(on_sqlite.first, 1).unlink()
-    on_sqlite.files.path(on_sqlite.second, 1).write_bytes(b"other")
-    on_sqlite.files.path(on_sqlite.second, 1).write_bytes(b"cut")
+    path_of(on_sqlite.files, on_sqlite.first, 1).unlink()
+    path_of(on_sqlite.files, on_sqlite.second, 1).write_bytes(b"other")
+    path_of(on_sqlite.files, on_sqlite.second, 1).write_bytes(b"cut")
     wrong = {Kind.MISSING_ORIGINALS: 1, Kind.RESIZED_ORIGINALS: 1}
 
     assert on_sqlite.examine() == wrong
     assert on_sqlite.examine(repair=True) == wrong
-    assert on_sqlite.files.path(on_sqlite.second, 1).read_bytes() == b"cut"
+    assert path_of(on_sqlite.files, on_sqlite.second, 1).read_bytes() == b"cut"
 
 
 def test_a_stray_original_goes_and_an_upload_under_way_stays(on_sqlite):
-    received = on_sqlite.files.receive([b"bytes"], name="in", limit=9)
-    on_sqlite.files.place(received, document_id="doc_unknown", version=1)
+    stray, coming, old = new_object_name(), new_object_name(), "doc_unknown/1"
+    for name in (stray, coming, old):
+        put(on_sqlite.files, name, b"bytes")
+    OriginalRepository(on_sqlite.database, boot_id="boot-1").begin(coming)
+    known = held(on_sqlite.files) - {stray, old}
 
     assert on_sqlite.examine(repair=True, later=0.0) == {}
-    assert on_sqlite.files.path("doc_unknown", 1).exists(), "its row may be committed in a moment"
-    assert on_sqlite.examine() == {Kind.STRAY_ORIGINALS: 1}
+    assert {stray, old} < held(on_sqlite.files), "their rows may be committed in a moment"
+    assert on_sqlite.examine() == {Kind.STRAY_ORIGINALS: 2}
     assert on_sqlite.examine(repair=True) == {}
-    assert not on_sqlite.files.path("doc_unknown", 1).exists()
+    assert held(on_sqlite.files) == known
     assert on_sqlite.examine() == {}
 
 

@@ -16,6 +16,7 @@ from ingestion.errors import Malformed
 from tests.app.db.samples import Library
 from tests.app.jobs.bench import Bench, eventually
 from tests.databases import database, migrated_file, postgres_database, sqlite_database
+from tests.originals import path_of
 
 __all__ = ["database", "migrated_file", "postgres_database", "sqlite_database"]
 
@@ -40,7 +41,6 @@ class Reading:
             reindexings=ReindexingRepository(library.database),
             collections=collections,
             jobs=bench.jobs,
-            files=files,
             intake=intake,
             wake=bench.worker.wake,
         )
@@ -68,7 +68,7 @@ def test_every_indexed_document_gets_a_version_of_the_same_bytes(reading: Readin
     for document in documents:
         now = bench.library.get(document.id)
         assert (now.version, now.live_version, now.sha256, now.status) == (2, 2, document.sha256, "indexed")
-        assert bench.files.path(document.id, 2).read_text() == bench.files.path(document.id, 1).read_text()
+        assert path_of(bench.files, document.id, 2) == path_of(bench.files, document.id, 1), "one original"
     assert len(bench.vectors()) == len(before)
     bench.assert_consistent()
 
@@ -104,7 +104,8 @@ def test_what_is_left_of_it_is_cancelled_and_the_documents_are_as_before(reading
     for document in documents:
         now = bench.library.get(document.id)
         assert (now.version, now.live_version, now.status) == (1, 1, "indexed")
-        assert not bench.files.path(document.id, 2).exists()
+        assert bench.files.original_of(document.id, 2) is None
+        assert path_of(bench.files, document.id, 1).exists(), "it is shared"
     with pytest.raises(Conflict):
         reading.reindexer.cancel(begun.id, principal=reading.principal)
     bench.assert_consistent()
@@ -139,7 +140,7 @@ def test_it_is_there_for_its_own_tenant_and_collections_only(reading: Reading) -
 def test_an_original_that_is_gone_fails_its_own_job_alone(reading: Reading) -> None:
     bench = reading.bench
     lost, kept = (bench.until(bench.upload(text), "indexed") for text in ("Lost report.", "Kept report."))
-    bench.files.remove(lost.id, 1)
+    path_of(bench.files, lost.id, 1).unlink()
 
     begun = reading.reindexer.begin(kept.collection_id, principal=reading.principal)
     eventually(lambda: reading.reindexer.get(begun.id, principal=reading.principal).finished_at is not None)

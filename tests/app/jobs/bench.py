@@ -12,8 +12,8 @@ from app.db.chunks import ChunkRepository
 from app.db.jobs import JobRepository
 from app.db.tables.documents import chunk, chunk_vector, embedding_checkpoint
 from app.db.tables.ledger import usage_event
-from app.documents.originals import FileStore
 from app.documents.passwords import Passwords
+from app.documents.ports import new_object_name
 from app.documents.vector_index import LiveVectorIndex
 from app.documents.word_index import LiveWordIndex
 from app.ids import new_id
@@ -28,6 +28,7 @@ from ingestion.types import Block, BlockKind, Extraction, MediaType, Stage
 from retrieval.ports import Keys, Vectors
 from tests.app.db.samples import EMBEDDER, Library
 from tests.ingestion.small_tokenizer import word_piece
+from tests.originals import files_in
 
 PATIENCE_SECONDS = 60.0
 
@@ -121,7 +122,7 @@ class Bench:
         ledger: Ledger | None = None,
     ) -> None:
         self.library = library
-        self.files = FileStore(folder / "files")
+        self.files = files_in(folder, library.database, boot_id=boot_id)
         self.extractor = FakeExtractor()
         self.embedder = FakeEmbedder()
         self.passwords = Passwords()
@@ -147,14 +148,12 @@ class Bench:
         )
 
     def upload(self, text: str, **fields: str) -> Document:
-        """As the intake does: the file is in its place before the row is committed, and so before a worker reads it."""
-        received = self.files.receive([text.encode()], name=new_id("in"), limit=len(text.encode()))
-
-        def place(made: Document) -> None:
-            self.files.place(received, document_id=made.id, version=made.version)
-
-        document = self.library.upload(text, before_commit=place, **fields)  # type: ignore[arg-type]
-        self.files.discard(received)
+        """As the intake does: the original is stored before the row is committed, and so before a worker reads it."""
+        content = text.encode()
+        received = self.files.spool.receive([content], name=new_id("in"), limit=len(content))
+        with self.files.put(received, name=new_object_name()) as original:
+            document = self.library.upload(text, original=original, **fields)  # type: ignore[arg-type]
+        self.files.spool.discard(received)
         self.worker.wake()
         return document
 
@@ -162,8 +161,7 @@ class Bench:
         """As the intake does: SQL forgets, then the indexes and the disk."""
         removal = self.library.documents.delete(document.id, tenant_id=self.library.tenant_id)
         self.index.forget(removal.keys)
-        for document_id, version in removal.files:
-            self.files.remove(document_id, version)
+        self.files.drop(removal.originals)
 
     def assert_consistent(self) -> None:
         """What can be found is what is stored, with its vectors, and nothing else."""

@@ -188,7 +188,7 @@ def test_a_job_cancelled_while_it_is_embedded_pays_for_what_was_read(sqlite_data
     def cancel_at_the_third(texts):
         blocks.append(texts)
         if len(blocks) == 3:
-            bench.jobs.cancel(document.job_id, tenant_id="t1", remove=lambda *_: None)
+            bench.jobs.cancel(document.job_id, tenant_id="t1")
 
     bench.embedder.before = cancel_at_the_third
     document = bench.upload(LONG)

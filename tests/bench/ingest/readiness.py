@@ -89,7 +89,7 @@ def _version(state: State, number: int, generation: int, vectors: Vectors, prose
         f"Record {number}-{place}: the warden counted {number * place} ships.{prose[place]}" for place in range(_CHUNKS)
     ]
     data = "\n\n".join(texts).encode()
-    received = state.corpus.files.receive([data], name=f"bench-{number}", limit=len(data))
+    received = state.corpus.files.spool.receive([data], name=f"bench-{number}", limit=len(data))
     state.corpus.intake.accept(
         received,
         filename=f"{number}.txt",

@@ -9,8 +9,8 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from app.backup.snapshot import back_up
 from app.settings import Settings
+from tests.backups import back_up
 from tests.faults.disk.server import FailingServer
 from tests.processes import running
 

@@ -10,8 +10,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.backup.restore import restore
 from app.settings import Settings
+from tests.backups import restore
 from tests.faults.forked import ForkedServer
 from tests.faults.ledger import look
 from tests.faults.library import Library
@@ -134,9 +134,9 @@ def _assert_whole(data_dir: Path) -> None:
     """The database is sound, and every original is the file that its row describes."""
     with closing(sqlite3.connect(f"file:{data_dir / 'footnote.db'}?mode=ro", uri=True)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        rows = connection.execute("SELECT document_id, version, sha256 FROM document_version").fetchall()
-    for document_id, version, sha256 in rows:
-        path = data_dir / "files" / document_id / str(version)
+        rows = connection.execute("SELECT document_id, object, sha256 FROM document_version").fetchall()
+    for document_id, name, sha256 in rows:
+        path = data_dir / "files" / name
         assert path.exists(), f"the original {path.name} of {document_id} is lost"
         assert hashlib.sha256(path.read_bytes()).hexdigest() == sha256, f"the original of {document_id} differs"
 

@@ -7,10 +7,10 @@ import openai
 import pytest
 
 from app.api.openai.vector_stores import translated
-from app.documents.consistency import remove_strays
 from app.types import Role
 from retrieval.errors import InvalidFilter
 from tests.app.api.openai.openai_server import Service
+from tests.originals import held
 from tests.server import ADMIN_KEY
 
 MILL = b"A mill at the river grinds rye on Mondays. Its wheel was mended in 1912 by Ann Carver."
@@ -29,7 +29,9 @@ def upload(client: openai.OpenAI, name: str = "mill.txt", content: bytes = MILL)
 
 def test_a_file_is_kept_unsearched_until_it_is_attached_and_again_after(openai_service, client):
     store = client.vector_stores.create(name="mills", metadata={"team": "water"})
+    before = held(openai_service.state.corpus.files)
     file_id = upload(client)
+    (original,) = held(openai_service.state.corpus.files) - before
     assert client.files.content(file_id).read() == MILL
     assert client.files.wait_for_processing(file_id).status == "processed"
     assert client.vector_stores.search(store.id, query="rye mill").data == []
@@ -46,10 +48,11 @@ def test_a_file_is_kept_unsearched_until_it_is_attached_and_again_after(openai_s
 
     assert client.vector_stores.files.delete(file_id, vector_store_id=store.id).deleted
     assert client.vector_stores.search(store.id, query="rye mill").data == []
-    assert remove_strays(openai_service.state.corpus.files, openai_service.state.corpus.documents) == 0
+    assert held(openai_service.state.corpus.files) == {*before, original}, "it is not copied"
     assert client.files.content(file_id).read() == MILL
 
     assert client.files.delete(file_id).deleted
+    assert held(openai_service.state.corpus.files) == before
     with pytest.raises(openai.NotFoundError):
         client.files.retrieve(file_id)
     assert client.vector_stores.delete(store.id).deleted

@@ -1,0 +1,1 @@
+"""What fills the ports of documents. Only the composition root (`app.server`) names these modules."""
