@@ -1,4 +1,7 @@
-"""The errors of generation."""
+"""The errors of generation.
+
+Their messages are sentences for callers: none names a path, a prompt or a stack.
+"""
 
 
 class GenerationError(Exception):

@@ -16,11 +16,11 @@ from app.answering.question import Question
 from app.answering.states.finished import Finished
 from app.answering.states.sources import NO_SOURCES
 from app.answering.states.strategy import Begun
-from app.apportionment import components_of, shares_of
 from app.db.answer_citations import AnswerOutcome, AnswerResult
 from app.errors import BudgetExceeded, Conflict, Forbidden, InvalidRequest, NotFound, StoreUnavailable
 from app.telemetry.logs import logger
 from app.types import Components
+from app.usage.ledger.apportionment import components_of, shares_of
 from app.usage.ledger.events import Bill
 from app.usage.ledger.ledger import Ledger
 from generation.errors import ConstraintInvalid, ContextLengthExceeded

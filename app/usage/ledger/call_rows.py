@@ -7,12 +7,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.apportionment import shares_of
 from app.db.dialect import insert_or_ignore
 from app.db.tables.documents import embedding_checkpoint, job
 from app.db.tables.ledger import api_request, usage_event, usage_event_document
 from app.db.tables.usage_columns import Measures
 from app.types import DocumentShare, JobStatus, Reservation, UsageStatus
+from app.usage.ledger.apportionment import shares_of
 
 _MINE = usage_event.c.event_id == sa.bindparam("its_event")
 _LOCKED = sa.select(usage_event).where(_MINE).with_for_update()

@@ -14,7 +14,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.apportionment import components_of
 from app.db.dialect import lock_tables
 from app.db.session import Database
 from app.db.tables.ledger import answer_citation, answer_outcome, usage_event
@@ -23,6 +22,7 @@ from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
 from app.telemetry.stations import station
 from app.types import Operation, Reservation, Settlement, UsageStatus
+from app.usage.ledger.apportionment import components_of
 from app.usage.ledger.call_rows import (
     change_call,
     forget_shares,

@@ -1,11 +1,11 @@
-"""app.apportionment: what a server counted is divided among what was planned, to the last token."""
+"""app.usage.ledger.apportionment: what a server counted is divided among what was planned, to the last token."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.apportionment import apportioned, components_of, shares_of
 from app.types import Components, DocumentShare
+from app.usage.ledger.apportionment import apportioned, components_of, shares_of
 
 COUNT = st.integers(0, 10_000)
 PARTS = st.lists(COUNT, min_size=1, max_size=9)
