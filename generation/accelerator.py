@@ -1,4 +1,4 @@
-"""The GPU of this machine: why torch sees none, what its kernels lack, and the stream that an engine works on.
+"""The processor and the GPU of this machine: what they compute natively, what they lack, and an engine's stream.
 
 Importing this module does not import torch, so that an examination of the machine stays quick.
 """
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 _DRIVER = Path("/proc/driver/nvidia/version")
 _DEVICES = Path("/dev")
 _FIRST_OF_CUDA_13 = 580  # the oldest driver that runs programs of CUDA 13
+
+
+def multiplies_bfloat16() -> bool:
+    """Whether it has bfloat16 products; without them bfloat16 is emulated, and slower than float32."""
+    cpuinfo = Path("/proc/cpuinfo")
+    flags = cpuinfo.read_text() if cpuinfo.is_file() else ""
+    return "amx_bf16" in flags or "avx512_bf16" in flags
 
 
 def driver_version() -> str | None:

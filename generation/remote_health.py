@@ -5,9 +5,9 @@ import logging
 from contextlib import suppress
 from typing import Protocol
 
-logger = logging.getLogger("footnote.generation")
+from generation.backoff import Backoff
 
-_MOST_FAILURES = 6  # pauses grow no further
+logger = logging.getLogger("footnote.generation")
 
 
 class Checked(Protocol):
@@ -30,10 +30,11 @@ class HealthWatch:
         Args:
             server: The server to poll.
             interval_s: Seconds between two polls of a server that answers; 1/8 of it after a first failure,
-                doubled with each that follows up to four times.
+                doubled with each that follows, up to four times the interval.
         """
         self._server = server
         self._interval_s = interval_s
+        self._backoff = Backoff(first_s=interval_s / 8, longest_s=interval_s * 4)
         self._reachable = False
         self._wanted = asyncio.Event()
 
@@ -56,11 +57,11 @@ class HealthWatch:
         while True:
             wrong = await self._ask()
             self._reachable = wrong is None
-            failures = 0 if wrong is None else min(failures + 1, _MOST_FAILURES)
+            failures = 0 if wrong is None else failures + 1
             if (wrong or "answers") != last:
                 last = wrong or "answers"
                 logger.log(logging.WARNING if wrong else logging.INFO, "the generation server %s", last)
-            pause = self._interval_s * (2.0 ** (failures - 4) if failures else 1.0)
+            pause = self._backoff.after(failures) if failures else self._interval_s
             self._wanted.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wanted.wait(), pause)

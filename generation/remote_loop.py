@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
 
+from generation.backoff import Backoff
 from generation.counters import Counters
 from generation.errors import EngineStopped
 from generation.finisher import Ending, Finisher
@@ -22,8 +22,7 @@ from generation.waiting_line import WaitingLine
 logger = logging.getLogger("footnote.generation")
 
 _CHECKPOINT_TOKENS = 32
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 5.0
+_BUSY = Backoff(first_s=0.1, longest_s=5.0, jitter=0.25)
 _FAILED = "The generation server's answer could not be read."
 
 
@@ -156,7 +155,7 @@ class RemoteLoop:
 
         A request that is refused with a field that OpenAI does not know is sent without it, and so are later ones.
         """
-        give_up_at, pause = time.monotonic() + self._config.retry_s, _FIRST_PAUSE_S
+        give_up_at, failures = time.monotonic() + self._config.retry_s, 0
         while True:
             if not self._extended:
                 sequence.body.pop(EXTENSION, None)
@@ -167,11 +166,11 @@ class RemoteLoop:
                     raise
                 self._extended = False
             except ServerBusy as busy:
-                wait = max(pause, busy.retry_after_s or 0.0) * (1 + secrets.randbelow(256) / 1024)
+                failures += 1
+                wait = _BUSY.after(failures, least_s=busy.retry_after_s or 0.0)
                 if time.monotonic() + wait > give_up_at:
                     raise
                 await asyncio.sleep(wait)
-                pause = min(2 * pause, _LONGEST_PAUSE_S)
 
     async def _stream(self, sequence: RemoteSequence) -> FinishReason:
         reason = None

@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
+from generation.backoff import Backoff
 from generation.errors import EngineStopped
 from generation.ports import Engine, Observer, Stream
 from generation.types import EngineStats, GenerationRequest, Histogram, ModelInfo
@@ -31,28 +32,7 @@ _NOW = frozenset(
 )
 """The fields of `EngineStats` that describe the moment; all others are totals."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backoff:
-    """Seconds between the end of an engine and the attempt to replace it.
-
-    The first pause is `first_s`; each further one is twice as long, up to `longest_s`, until an engine
-    has served for `healthy_s`.
-    """
-
-    first_s: float = 0.5
-    longest_s: float = 30.0
-    healthy_s: float = 60.0
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.first_s <= self.longest_s:
-            raise ValueError(f"first_s must be above 0 and at most {self.longest_s} seconds, got {self.first_s}")
-
-    def after(self, pause_s: float | None, *, served_s: float) -> float:
-        """The pause that follows `pause_s` (None before the first) when an engine served for `served_s`."""
-        if pause_s is None or served_s >= self.healthy_s:
-            return self.first_s
-        return min(2 * pause_s, self.longest_s)
+_RESTARTS = Backoff(first_s=0.5, longest_s=30.0)
 
 
 def collect_all() -> None:
@@ -77,7 +57,8 @@ class SupervisedEngine:
         self,
         factory: Callable[[], Engine],
         *,
-        backoff: Backoff | None = None,
+        backoff: Backoff = _RESTARTS,
+        healthy_s: float = 60.0,
         watch_s: float = 0.1,
         patience_s: float = 5.0,
         free: Callable[[], object] = collect_all,
@@ -87,13 +68,15 @@ class SupervisedEngine:
         Args:
             factory: Makes an engine. Its exception is raised now; at a restart it is logged and
                 the factory is called again.
-            backoff: The pauses; None takes the defaults.
+            backoff: The pauses between the end of an engine and the attempts to replace it.
+            healthy_s: Seconds an engine must have served for the pauses to start over.
             watch_s: Seconds between two polls of the engine.
             patience_s: Seconds `close` waits for a restart that is in progress.
             free: Frees the memory of the engine that died, before the factory is called.
         """
         self._factory = factory
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff
+        self._healthy_s = healthy_s
         self._watch_s = watch_s
         self._patience_s = patience_s
         self._free = free
@@ -161,19 +144,19 @@ class SupervisedEngine:
     # The supervisor's thread, from here on.
 
     def _supervise(self) -> None:
-        pause_s: float | None = None
+        failures = 0
         started_at = time.monotonic()
         while self._watch():
             logger.error("the engine died; it will be restarted")
-            served_s = time.monotonic() - started_at
+            if time.monotonic() - started_at >= self._healthy_s:
+                failures = 0
             self._bury()
             self._free()
             restarted = False
             while not restarted:
-                pause_s = self._backoff.after(pause_s, served_s=served_s)
-                if self._closing.wait(pause_s):
+                failures += 1
+                if self._closing.wait(self._backoff.after(failures)):
                     return
-                served_s = 0.0
                 restarted = self._restart()
             started_at = time.monotonic()
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from generation.accelerator import driver_version, why_no_gpu
+from generation.accelerator import driver_version, multiplies_bfloat16, why_no_gpu
 from generation.adapter import merge_adapter, read_adapter
 from generation.attention import IMPLEMENTATION, Row, SlabBatch, register
 from generation.config import ADAPTER_FILES, EngineConfig, ModelShape
 from generation.errors import ModelUnavailable
 from generation.host_memory import default_cache_bytes, read_host_memory
 from generation.kv_cache import Slab
-from generation.processor import multiplies_bfloat16
 from generation.types import ModelInfo
 
 if TYPE_CHECKING:

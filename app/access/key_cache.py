@@ -2,9 +2,9 @@
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from cachetools import TTLCache
 
 from app.types import Principal
 
@@ -14,18 +14,11 @@ FRESH_SECONDS = 0.5
 _CAPACITY = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    principal: Principal
-    epoch: int
-    until: float
-
-
 class KeyCache:
     """Principals by the digest of their secret. Failed lookups are not cached, so guessed keys cannot fill it.
 
-    Any change of keys, users, tenants or sessions begins a new epoch. Entries of earlier epochs are not used, and the
-    result of a lookup that began before the change is not stored. Safe to use from any thread.
+    Any change of keys, users, tenants or sessions begins a new epoch. It drops all entries, and the result of a lookup
+    that began before it is not stored. Safe to use from any thread.
 
     Example:
         >>> cache = KeyCache()
@@ -36,10 +29,8 @@ class KeyCache:
     """
 
     def __init__(self, *, capacity: int = _CAPACITY, clock: Callable[[], float] = time.monotonic) -> None:
-        self._capacity = capacity
-        self._clock = clock
         self._lock = threading.Lock()
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._entries: TTLCache[str, Principal, float] = TTLCache(capacity, FRESH_SECONDS, timer=clock)
         self._epoch = 0
 
     @property
@@ -48,28 +39,19 @@ class KeyCache:
         return self._epoch
 
     def __len__(self) -> int:
-        return len(self._entries)
+        with self._lock:
+            return len(self._entries)
 
     def find(self, digest: str) -> Principal | None:
         """The cached principal; None on a miss."""
         with self._lock:
-            entry = self._entries.get(digest)
-            if entry is None:
-                return None
-            if entry.epoch == self._epoch and self._clock() < entry.until:
-                return entry.principal
-            del self._entries[digest]
-            return None
+            return self._entries.get(digest)
 
     def store(self, digest: str, principal: Principal, *, epoch: int) -> None:
-        """Cache the result of a lookup that began in `epoch`; the oldest entry is evicted when the cache is full."""
+        """Cache the result of a lookup that began in `epoch`; a full cache evicts the least recently used entry."""
         with self._lock:
-            if epoch != self._epoch:
-                return
-            self._entries[digest] = _Entry(principal, epoch, self._clock() + FRESH_SECONDS)
-            self._entries.move_to_end(digest)
-            if len(self._entries) > self._capacity:
-                self._entries.popitem(last=False)
+            if epoch == self._epoch:
+                self._entries[digest] = principal
 
     def invalidate(self) -> None:
         """Drop every entry, because keys, users, tenants or sessions have changed."""

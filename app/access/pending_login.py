@@ -7,9 +7,10 @@ import json
 import secrets
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+
+from cachetools import TLRUCache
 
 from app.errors import Unauthenticated
 
@@ -44,7 +45,9 @@ class PendingLogins:
         self._key = secrets.token_bytes(32)
         self._clock = clock
         self._lock = threading.Lock()
-        self._spent: OrderedDict[str, float] = OrderedDict()
+        self._spent: TLRUCache[str, float, float] = TLRUCache(
+            _MOST_SPENT, lambda _state, expires_at, _now: expires_at, timer=clock
+        )
 
     def begin(self, next_path: str) -> tuple[PendingLogin, str]:
         """A new attempt and the value of its cookie."""
@@ -70,14 +73,12 @@ class PendingLogins:
         found = PendingLogin(**json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))
         now = self._clock()
         same = hmac.compare_digest(found.state.encode(), state.encode("utf-8", "surrogatepass"))
-        if not same or found.expires_at <= now or not self._spend(found, now):
+        if not same or found.expires_at <= now or not self._spend(found):
             raise Unauthenticated(_FAILED)
         return found
 
-    def _spend(self, found: PendingLogin, now: float) -> bool:
+    def _spend(self, found: PendingLogin) -> bool:
         with self._lock:
-            while self._spent and (len(self._spent) >= _MOST_SPENT or next(iter(self._spent.values())) <= now):
-                self._spent.popitem(last=False)
             if found.state in self._spent:
                 return False
             self._spent[found.state] = found.expires_at

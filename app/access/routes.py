@@ -16,7 +16,7 @@ from starlette.routing import compile_path
 from app.types import Principal, Role
 
 
-class Reach(Enum):
+class RouteReach(Enum):
     """The data that a route reads or changes, which decides the keys it is open to."""
 
     PUBLIC = "public"
@@ -71,7 +71,7 @@ class RouteRule:
     methods: str
     path: str
     role: Role
-    reach: Reach = Reach.KEY
+    reach: RouteReach = RouteReach.KEY
     admission: AdmissionControl = AdmissionControl.NONE
     body: BodyKind = BodyKind.JSON
     openai: bool = False
@@ -79,7 +79,7 @@ class RouteRule:
 
 
 _READER, _MEMBER, _ADMIN = Role.READER, Role.MEMBER, Role.ADMIN
-_PUBLIC, _TENANT, _INSTALLATION = Reach.PUBLIC, Reach.TENANT, Reach.INSTALLATION
+_PUBLIC, _TENANT, _INSTALLATION = RouteReach.PUBLIC, RouteReach.TENANT, RouteReach.INSTALLATION
 _GENERATION, _RETRIEVAL, _RATE_LIMITS = (
     AdmissionControl.GENERATION,
     AdmissionControl.RETRIEVAL,
@@ -252,7 +252,7 @@ def presents_secret(path: str, method: str) -> bool:
 
 def is_public(path: str, method: str = "GET") -> bool:
     """Whether a request is served without a key: health, metrics, the page, the API's documentation, signing in."""
-    return rule_for(method, path).reach is Reach.PUBLIC
+    return rule_for(method, path).reach is RouteReach.PUBLIC
 
 
 def refusal(principal: Principal, method: str, path: str) -> str | None:
@@ -260,9 +260,9 @@ def refusal(principal: Principal, method: str, path: str) -> str | None:
     rule = rule_for(method, path)
     if not principal.role.includes(rule.role):
         return f"This needs a key with the role '{rule.role}'."
-    if rule.reach is Reach.INSTALLATION and not principal.is_operator:
+    if rule.reach is RouteReach.INSTALLATION and not principal.is_operator:
         return "This concerns the whole installation: it needs an administrator's key of the first tenant."
-    if rule.reach is Reach.TENANT and principal.collections is not None:
+    if rule.reach is RouteReach.TENANT and principal.collections is not None:
         return "This concerns the whole tenant: it needs a key that is not limited to collections."
     return None
 

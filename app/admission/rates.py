@@ -3,12 +3,13 @@
 import math
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import sqlalchemy as sa
+from cachetools import FIFOCache
 
 from app.admission.quotas import Quota
 from app.admission.sliding_windows import WINDOW_S, Bucket, RateLimitState, SlidingWindows
@@ -203,7 +204,7 @@ class TokenLimiter:
 
     def __init__(self, rates: Rates) -> None:
         self._rates = rates
-        self._open: OrderedDict[str, TokenHold] = OrderedDict()
+        self._open: FIFOCache[str, TokenHold] = FIFOCache(_MAX_OPEN)
         self._lock = threading.Lock()
 
     def reserve_in(
@@ -225,8 +226,6 @@ class TokenLimiter:
         if hold is not None:
             with self._lock:
                 self._open[reservation.event_id] = hold
-                while len(self._open) > _MAX_OPEN:
-                    self._open.popitem(last=False)
 
     def settle_in(self, connection: sa.Connection, entry: Entry) -> None:  # noqa: ARG002 - the port's
         """See `LedgerObserver.settle_in`."""

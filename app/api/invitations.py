@@ -41,7 +41,7 @@ from app.db.invitations import Invitation, Mail, NewInvitation
 from app.errors import InvalidRequest, NotFound, ServerFull, StorageFull, StoreUnavailable
 from app.outbound.mail import Letter, MailNotSent, one_line
 from app.server.state import Access, Corpus
-from app.types import ApiKey, Principal
+from app.types import ApiKey, Principal, Role
 from app.usage.budgets.rows import Budget
 
 router = APIRouter(tags=["administration"])
@@ -211,7 +211,8 @@ def accept_invitation(
         access.audit.record_in(connection, person, action, invited.id, detail, request_id=request_id)
         if invited.budget is not None:
             terms = checked_terms(Terms.model_validate(dict(invited.budget)), usage, settings)
-            made = usage.budgets.create_in(connection, invited.inviter, "key", key.id, terms, request_id=request_id)
+            inviter = Principal(invited.tenant_id, invited.created_by, invited.created_by_key, Role.ADMIN)
+            made = usage.budgets.create_in(connection, inviter, "key", key.id, terms, request_id=request_id)
             budgets.append(made)
 
     accepted = access.invitations.accept(body.token.get_secret_value(), settle=settle)

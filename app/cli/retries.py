@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from app.client import Refused
+from app.clock import pause_after
 
 _Result = TypeVar("_Result")
 _PASSES = frozenset({429, 502, 503, 504, 507})  # a full disk may be given room
@@ -42,7 +43,7 @@ class Patience:
         Raises:
             Refused: For a reason that stays, or for longer than the limit.
         """
-        waited, pause, told = 0.0, _FIRST_PAUSE_S, False
+        waited, failures, told = 0.0, 0, False
         while True:
             try:
                 return call()
@@ -50,6 +51,8 @@ class Patience:
                 asked = error.retry_after_s
                 if not passes(error):
                     raise
+                failures += 1
+                pause = pause_after(failures, first_s=_FIRST_PAUSE_S, longest_s=_LONGEST_PAUSE_S)
                 wait = min(asked, _LONGEST_PAUSE_S) if asked else pause
                 # A budget that is filled again next month is no matter of waiting for a moment.
                 if self._limit_s is not None and waited + max(wait, asked or 0) > self._limit_s:
@@ -58,7 +61,7 @@ class Patience:
                     self._say(f"Waiting: {error}")
                     told = True
             self._sleep(wait)
-            waited, pause = waited + wait, min(2 * pause, _LONGEST_PAUSE_S)
+            waited += wait
 
 
 def passes(error: Refused) -> bool:

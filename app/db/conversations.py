@@ -15,7 +15,8 @@ from app.db.tenants import ensure_user
 from app.db.values import KEEP, Keep, require_metadata, require_text
 from app.errors import Conflict, Forbidden, NotFound
 from app.ids import new_id
-from app.types import Conversation, KeptTurn, Principal, Role, Turn
+from app.reach import Reach, reach_of
+from app.types import Conversation, KeptTurn, Principal, Turn
 from retrieval.types import Metadata
 
 Owner: TypeAlias = Literal["anybody", "me", "others"]
@@ -87,7 +88,7 @@ class ConversationRepository:
             id=new_id("conv"),
             tenant_id=principal.tenant_id,
             user_id=principal.user_id,
-            key_id=principal.key_id if principal.collections is not None else None,
+            key_id=reach_of(principal).key_id,
             title=title or None,
             metadata=dict(metadata or {}),
             created_at=now,
@@ -127,7 +128,7 @@ class ConversationRepository:
             NotFound: No such conversation.
         """
         with self._database.read() as connection:
-            return _find(connection, conversation_id, _readable(principal))
+            return _find(connection, conversation_id, _readable(reach_of(principal)))
 
     def list(
         self, principal: Principal, *, limit: int, cursor: str | None = None, owner: Owner = "anybody"
@@ -165,7 +166,7 @@ class ConversationRepository:
         of_conversation = conversation_turn.c.conversation_id == conversation_id
         query = sa.select(conversation_turn).where(of_conversation).order_by(conversation_turn.c.ordinal.desc())
         with self._database.read() as connection:
-            _find(connection, conversation_id, _readable(principal))
+            _find(connection, conversation_id, _readable(reach_of(principal)))
             rows = connection.execute(query if newest is None else query.limit(newest)).all()
         return tuple(_to_turn(row) for row in reversed(rows))
 
@@ -197,7 +198,7 @@ class ConversationRepository:
             Conflict: A key limited to collections began it, and the caller has another key.
         """
         with self._database.read() as connection:
-            found = _find_own(connection, conversation_id, principal)
+            found = _find_own(connection, conversation_id, reach_of(principal))
         if found.key_id not in {None, principal.key_id}:
             raise Conflict("A key limited to collections began this conversation; only that key can continue it.")
 
@@ -267,11 +268,11 @@ class ConversationRepository:
         changes["folder"] = folder if folder is KEEP else folder or None
         values = {name: value for name, value in changes.items() if value is not KEEP}
         with self._database.write() as connection:
-            _find_own(connection, conversation_id, principal)
+            _find_own(connection, conversation_id, reach_of(principal))
             if values:
                 mine = conversation.c.id == conversation_id
                 connection.execute(sa.update(conversation).where(mine).values(**values))
-            return _find_own(connection, conversation_id, principal)
+            return _find_own(connection, conversation_id, reach_of(principal))
 
     def delete(self, conversation_id: str, *, principal: Principal) -> None:
         """Delete it with its turns and their feedback. Final: an answer that ends later is not kept.
@@ -283,7 +284,7 @@ class ConversationRepository:
         mine = conversation.c.id == conversation_id
         with self._database.write() as connection:
             connection.execute(sa.select(conversation.c.id).where(mine).with_for_update())
-            _find_own(connection, conversation_id, principal)
+            _find_own(connection, conversation_id, reach_of(principal))
             of_conversation = conversation_turn.c.conversation_id == conversation_id
             answers = sa.select(conversation_turn.c.request_id).where(of_conversation)
             connection.execute(sa.delete(feedback).where(feedback.c.request_id.in_(answers)))
@@ -293,13 +294,13 @@ class ConversationRepository:
             forget_answers(connection, principal.tenant_id)
 
 
-def owned_by(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
-    """Conditions on `conversation`: the caller's own ones, or for an administrator all of the tenant."""
-    conditions = [conversation.c.tenant_id == principal.tenant_id]
-    if principal.role is not Role.ADMIN:
-        conditions.append(conversation.c.user_id == principal.user_id)
-    if principal.collections is not None:
-        conditions.append(conversation.c.key_id == principal.key_id)
+def within(reach: Reach) -> tuple[sa.ColumnElement[bool], ...]:
+    """Conditions on `conversation`: it is within a caller's reach."""
+    conditions = [conversation.c.tenant_id == reach.tenant_id]
+    if reach.user_id is not None:
+        conditions.append(conversation.c.user_id == reach.user_id)
+    if reach.key_id is not None:
+        conditions.append(conversation.c.key_id == reach.key_id)
     return tuple(conditions)
 
 
@@ -307,7 +308,7 @@ def _listed(principal: Principal, owner: Owner) -> tuple[sa.ColumnElement[bool],
     """The conditions of the conversations that a caller's list shows."""
     own = conversation.c.user_id == principal.user_id
     of_owner: dict[Owner, tuple[sa.ColumnElement[bool], ...]] = {"anybody": (), "me": (own,), "others": (~own,)}
-    return *owned_by(principal), *of_owner[owner]
+    return *within(reach_of(principal)), *of_owner[owner]
 
 
 def _page(
@@ -322,11 +323,11 @@ def _page(
     return cut(tuple(map(_to_conversation, rows)), limit, lambda row: (row.pinned, row.created_at, row.id))
 
 
-def _readable(principal: Principal) -> sa.ColumnElement[bool]:
-    own = sa.and_(*owned_by(principal))
-    if principal.collections is not None:
+def _readable(reach: Reach) -> sa.ColumnElement[bool]:
+    own = sa.and_(*within(reach))
+    if reach.key_id is not None:
         return own
-    return sa.or_(own, sa.and_(conversation.c.tenant_id == principal.tenant_id, conversation.c.shared))
+    return sa.or_(own, sa.and_(conversation.c.tenant_id == reach.tenant_id, conversation.c.shared))
 
 
 def _find(connection: sa.Connection, conversation_id: str, *conditions: sa.ColumnElement[bool]) -> Conversation:
@@ -337,11 +338,11 @@ def _find(connection: sa.Connection, conversation_id: str, *conditions: sa.Colum
     return _to_conversation(row)
 
 
-def _find_own(connection: sa.Connection, conversation_id: str, principal: Principal) -> Conversation:
+def _find_own(connection: sa.Connection, conversation_id: str, reach: Reach) -> Conversation:
     try:
-        return _find(connection, conversation_id, *owned_by(principal))
+        return _find(connection, conversation_id, *within(reach))
     except NotFound:
-        _find(connection, conversation_id, _readable(principal))
+        _find(connection, conversation_id, _readable(reach))
         raise Forbidden("This conversation belongs to another user; it is shared with you for reading only.") from None
 
 

@@ -1,10 +1,10 @@
 """The names of searchable documents, kept in memory by tenant, and the documents that a question names in a scope."""
 
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
 
 import sqlalchemy as sa
+from cachetools import LRUCache
 
 from app.db.scopes import NEXT_KEY, documents_in
 from app.db.session import Database
@@ -59,9 +59,11 @@ class DocumentNames:
     ) -> None:
         """Hold the names of `most_documents`; where a question names more than `most_named` in scope, it names none."""
         self._database = database
-        self._most = most_documents
         self._most_named = most_named
-        self._tenants: OrderedDict[str, _Names] = OrderedDict()
+        self._tenants: LRUCache[str, _Names] = LRUCache(
+            most_documents,
+            getsizeof=lambda names: min(len(names.index), most_documents),  # one tenant is held, whatever its size
+        )
         self._lock = threading.Lock()
 
     def named(self, question: str, *, scope: Scope) -> list[NamedDocument]:
@@ -101,13 +103,12 @@ class DocumentNames:
 
     def _names(self, connection: sa.Connection, tenant_id: str) -> _Names:
         """The names of a tenant, with those that were added since they were read; the lock is held."""
-        names = self._tenants.setdefault(tenant_id, _Names())
-        self._tenants.move_to_end(tenant_id)
+        names = self._tenants.get(tenant_id, _Names())
         next_key = connection.execute(NEXT_KEY).scalar_one()
         if names.next_key == next_key:
             return names
         if names.next_key > next_key:  # the data of an older backup
-            names = self._tenants[tenant_id] = _Names()
+            names = _Names()
         wanted = _NAMES.where(document.c.tenant_id == tenant_id)
         if names.next_key:
             new = sa.select(chunk.c.document_id).where(chunk.c.key >= names.next_key, chunk.c.ordinal == 0)
@@ -119,10 +120,5 @@ class DocumentNames:
             called = name_words(words_of_name(row.filename)), name_words(row.title or "")
             names.index.add(row.id, group=row.collection_id, names=called)
         names.next_key = next_key
-        self._evict()
+        self._tenants[tenant_id] = names  # it may have grown, and others make room
         return names
-
-    def _evict(self) -> None:
-        held = sum(len(one.index) for one in self._tenants.values())
-        while held > self._most and len(self._tenants) > 1:
-            held -= len(self._tenants.popitem(last=False)[1].index)

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.answer_citations import ANSWERING
-from app.db.conversations import owned_by
+from app.db.conversations import within
 from app.db.dialect import upsert
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
@@ -17,7 +17,8 @@ from app.db.tables.ledger import api_request
 from app.db.tenants import ensure_user
 from app.db.values import require_text
 from app.errors import NotFound
-from app.types import Principal, Role
+from app.reach import Reach, reach_of
+from app.types import Principal
 
 _PUT = upsert(
     feedback,
@@ -87,7 +88,7 @@ class FeedbackRepository:
         kept = comment if comment is not None and comment.strip() else None
         now = self._clock()
         with self._database.write() as connection:
-            _require_asked(connection, request_id, principal)
+            _require_asked(connection, request_id, reach_of(principal))
             ensure_user(connection, principal.tenant_id, principal.user_id, now=now)
             before = connection.execute(_own(sa.select(feedback), request_id, principal)).one_or_none()
             row = connection.execute(
@@ -111,7 +112,7 @@ class FeedbackRepository:
             NotFound: No such answer for this caller.
         """
         with self._database.write() as connection:
-            _require_asked(connection, request_id, principal)
+            _require_asked(connection, request_id, reach_of(principal))
             connection.execute(_own(sa.delete(feedback), request_id, principal))
 
     def of_conversation(self, conversation_id: str, *, principal: Principal) -> dict[str, Feedback]:
@@ -161,7 +162,7 @@ class FeedbackRepository:
         return cut(found, limit, lambda one: (one.created_at, one.request_id, one.user_id))
 
 
-def _require_asked(connection: sa.Connection, request_id: str, principal: Principal) -> None:
+def _require_asked(connection: sa.Connection, request_id: str, reach: Reach) -> None:
     """Check that the request is an answer on which the caller may give feedback.
 
     Conversations hold their answers, also those without a call of a model; the ledger holds the others.
@@ -169,22 +170,22 @@ def _require_asked(connection: sa.Connection, request_id: str, principal: Princi
     kept = (
         sa.select(conversation.c.id)
         .join(conversation_turn)
-        .where(conversation_turn.c.request_id == request_id, *owned_by(principal))
+        .where(conversation_turn.c.request_id == request_id, *within(reach))
         .with_for_update(read=True, of=conversation)  # a concurrent deletion waits, and deletes this feedback, too
     )
     called = sa.select(api_request.c.request_id).where(
-        api_request.c.request_id == request_id, api_request.c.endpoint.in_(ANSWERING), *_asked_by(principal)
+        api_request.c.request_id == request_id, api_request.c.endpoint.in_(ANSWERING), *_asked_within(reach)
     )
     if not any(connection.execute(query).first() is not None for query in (kept, called)):
         raise NotFound("There is no such answer.")
 
 
-def _asked_by(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
-    conditions = [api_request.c.tenant_id == principal.tenant_id]
-    if principal.role is not Role.ADMIN:
-        conditions.append(api_request.c.user_id == principal.user_id)
-    if principal.collections is not None:
-        conditions.append(api_request.c.api_key_id == principal.key_id)
+def _asked_within(reach: Reach) -> tuple[sa.ColumnElement[bool], ...]:
+    conditions = [api_request.c.tenant_id == reach.tenant_id]
+    if reach.user_id is not None:
+        conditions.append(api_request.c.user_id == reach.user_id)
+    if reach.key_id is not None:
+        conditions.append(api_request.c.api_key_id == reach.key_id)
     return tuple(conditions)
 
 

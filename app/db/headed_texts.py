@@ -1,8 +1,9 @@
 """A cache of chunk headings and texts, which reranking reads in many searches."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
+
+from cachetools import LRUCache
 
 Headed = tuple[str, str]
 """The innermost heading, or "", and the text."""
@@ -23,15 +24,13 @@ class HeadedTexts:
 
     def __init__(self, *, most_characters: int = _MOST_CHARACTERS) -> None:
         """Create an empty cache of at most `most_characters`."""
-        self._most = most_characters
-        self._held = 0
-        self._known: OrderedDict[int, Headed] = OrderedDict()
+        self._known: LRUCache[int, Headed] = LRUCache(most_characters, getsizeof=_characters)
         self._lock = Lock()
 
     @property
     def characters(self) -> int:
         """The number of characters in the cache."""
-        return self._held
+        return int(self._known.currsize)
 
     def of(self, keys: Sequence[int]) -> tuple[dict[int, Headed], list[int]]:
         """The cached entries among `keys`, and the keys without one."""
@@ -43,7 +42,6 @@ class HeadedTexts:
                 if known is None:
                     unknown.append(key)
                 else:
-                    self._known.move_to_end(key)
                     found[key] = known
         return found, unknown
 
@@ -51,15 +49,15 @@ class HeadedTexts:
         """Add entries."""
         with self._lock:
             for key, headed in read.items():
-                if key not in self._known:
+                if key not in self._known and _characters(headed) <= self._known.maxsize:
                     self._known[key] = headed
-                    self._held += sum(map(len, headed))
-            while self._held > self._most:
-                self._held -= sum(map(len, self._known.popitem(last=False)[1]))
 
     def forget(self, keys: Iterable[int]) -> None:
         """Remove deleted chunks."""
         with self._lock:
             for key in keys:
-                if (gone := self._known.pop(key, None)) is not None:
-                    self._held -= sum(map(len, gone))
+                self._known.pop(key, None)
+
+
+def _characters(headed: Headed) -> int:
+    return sum(map(len, headed))

@@ -87,11 +87,6 @@ class Invitation:
     accepted_at: float | None
     user_id: str | None
 
-    @property
-    def inviter(self) -> Principal:
-        """The administrator who created it, as the audit log and a budget name them."""
-        return Principal(self.tenant_id, self.created_by, self.created_by_key, Role.ADMIN)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewInvitation:

@@ -1,12 +1,12 @@
 """Scopes of a search as SQL conditions, and a cache of the chunk keys in each scope."""
 
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import sqlalchemy as sa
+from cachetools import LRUCache
 
 from app.db.filters import compile_filter
 from app.db.session import Database
@@ -56,7 +56,7 @@ class ScopeKeys:
     Keys increase, and are assigned in the transaction that makes their chunks visible. So the key counter shows
     whether a cached scope lacks new keys, and only those are read. Keys of a deleted document may stay until `forget`;
     no search shows them, since every hit is read from SQL. Scopes with documents or a filter are not cached. The cache
-    is bounded and evicts the least recently used scope.
+    is bounded and evicts the least recently used scope; a scope with more keys than it may hold is not cached.
 
     Example:
         >>> ScopeKeys(database).of(Scope(tenant_id="acme", collection_ids=("col_1",)))
@@ -64,8 +64,7 @@ class ScopeKeys:
 
     def __init__(self, database: Database, *, most_keys: int = _MOST_KEYS) -> None:
         self._database = database
-        self._most_keys = most_keys
-        self._entries: OrderedDict[_Name, _Entry] = OrderedDict()
+        self._entries: LRUCache[_Name, _Entry] = LRUCache(most_keys, getsizeof=lambda entry: len(entry.keys))
         self._lock = threading.Lock()
 
     def of(self, scope: Scope) -> KeySet:
@@ -76,8 +75,6 @@ class ScopeKeys:
             name = scope.tenant_id, None if scope.collection_ids is None else frozenset(scope.collection_ids)
             with self._lock:
                 known = self._entries.get(name)
-                if known is not None:
-                    self._entries.move_to_end(name)
             next_key = connection.execute(NEXT_KEY).scalar_one()
             if known is not None and known.next_key == next_key:
                 return known.keys
@@ -97,24 +94,26 @@ class ScopeKeys:
     def forget(self, keys: Keys) -> None:
         """Remove the keys of deleted chunks."""
         with self._lock:
-            for name, known in self._entries.items():
+            entries = [self._entries.popitem() for _ in range(len(self._entries))]
+            for name, known in entries:  # the least recently used first, so that their order stays
                 self._entries[name] = _Entry(known.next_key, known.keys.minus(keys))
 
     def held(self) -> int:
         """The number of keys cached over all scopes."""
         with self._lock:
-            return sum(len(known.keys) for known in self._entries.values())
+            return int(self._entries.currsize)
 
     def _store(self, name: _Name, found: _Entry) -> None:
         with self._lock:
             known = self._entries.get(name)
             if known is not None and known.next_key > found.next_key:
                 return  # another thread has read a later state
+            if len(found.keys) > self._entries.maxsize:
+                self._entries.pop(name, None)
+                return
             self._entries[name] = found
-            self._entries.move_to_end(name)
-            total = sum(len(each.keys) for each in self._entries.values())
-            while self._entries and (total > self._most_keys or len(self._entries) > _MOST_SCOPES):
-                total -= len(self._entries.popitem(last=False)[1].keys)
+            if len(self._entries) > _MOST_SCOPES:
+                self._entries.popitem()
 
 
 def _all_keys(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]]) -> KeySet:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
+from app.clock import pause_after
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.ids import new_id
 from app.telemetry.stations import Work
@@ -87,7 +88,7 @@ def delay_after(error: Exception, *, attempts: int) -> float | None:
         return None
     if not isinstance(error, ParserCrashed | NoRoom | DiskFailed | StorageFull | StoreUnavailable):
         return None
-    return float(min(FIRST_SECONDS * 2 ** min(attempts - 1, 30), LONGEST_SECONDS))
+    return pause_after(attempts, first_s=FIRST_SECONDS, longest_s=LONGEST_SECONDS)
 
 
 def reason(error: Exception) -> tuple[str, str]:

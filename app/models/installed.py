@@ -10,8 +10,8 @@ from app.models.catalog import DEFAULT_MODELS, Kind
 from app.models.fetch import is_fetched
 from app.models.manifest import read_manifest
 from app.settings import Settings
+from generation.accelerator import multiplies_bfloat16
 from generation.host_memory import HostMemory, read_host_memory
-from generation.processor import multiplies_bfloat16
 
 _STORED_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 _BESIDE = 1.2  # what runs beside the weights: activations, buffers

@@ -7,10 +7,9 @@ from typing import Literal
 from app.errors import SetupError
 from app.models.folder import resolve
 from app.settings import Settings
-from generation.accelerator import why_no_gpu
+from generation.accelerator import multiplies_bfloat16, why_no_gpu
 from generation.config import ModelShape
 from generation.host_memory import HostMemory, default_cache_bytes, read_host_memory
-from generation.processor import multiplies_bfloat16
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 

@@ -6,10 +6,11 @@ is worked on at a time, and each of its questions waits while answers are being 
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from cachetools import TTLCache
 
 from app.answering.answerer import Answerer
 from app.answering.metering.meter import Meter
@@ -74,8 +75,8 @@ class Suggester:
         self._catalogue = catalogue
         self._kept = kept
         self._answerer = answerer
-        self._waiting: OrderedDict[_Key, Principal] = OrderedDict()
-        self._failed: OrderedDict[_Key, float] = OrderedDict()
+        self._waiting: dict[_Key, Principal] = {}  # in their order
+        self._failed: TTLCache[_Key, None, float] = TTLCache(_MOST_WAITING, _RETRY_SECONDS)
         self._so_far: tuple[_Key, tuple[KeptQuestion, ...]] | None = None  # of the one that is worked on
         self._changed = threading.Condition()
         self._stopping = threading.Event()
@@ -94,7 +95,7 @@ class Suggester:
             return Suggestions("ready", kept)
         key = (document_id, version)
         with self._changed:
-            if time.monotonic() < self._failed.get(key, 0.0):
+            if key in self._failed:
                 return Suggestions("unavailable")
             if self._answerer() is not None and not self._stopping.is_set() and len(self._waiting) < _MOST_WAITING:
                 self._waiting.setdefault(key, principal)
@@ -132,9 +133,7 @@ class Suggester:
                 self._so_far = None
                 self._waiting.pop(key, None)  # only now: meanwhile it is not begun again
                 if failed:
-                    self._failed[key] = time.monotonic() + _RETRY_SECONDS
-                    while len(self._failed) > _MOST_WAITING:
-                        self._failed.popitem(last=False)
+                    self._failed[key] = None
 
     def _found(self, document_id: str, version: int, principal: Principal) -> bool:
         """Find and keep the questions of a version; whether that need not be tried again."""

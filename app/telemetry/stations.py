@@ -4,12 +4,14 @@ A station is one stage of a request or of ingestion, such as `rerank` or `prefil
 block for the current request or job, which a context variable holds. `Instruments` begins requests and jobs.
 """
 
+import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar, Token
 from types import TracebackType
+
+from cachetools import FIFOCache
 
 from app.telemetry.metrics import Metrics
 from app.telemetry.tracing import NO_SPAN, NO_TRACES, Attribute, Span, Tracer
@@ -31,7 +33,8 @@ class Instruments:
     def __init__(self, metrics: Metrics, tracer: Tracer = NO_TRACES) -> None:
         self.metrics = metrics
         self.tracer = tracer
-        self._origins: OrderedDict[str, str] = OrderedDict()
+        self._origins: FIFOCache[str, str] = FIFOCache(_ORIGINS)
+        self._lock = threading.Lock()
 
     def request(self, name: str, *, parent: str | None, attributes: Mapping[str, Attribute]) -> "Work":
         """Begin an HTTP request, whose span is a child of `parent` (a `traceparent`). The caller ends the span."""
@@ -44,13 +47,13 @@ class Instruments:
         """Remember that the current request queued a job, in this process only, so that the job's trace links to it."""
         if (origin := traceparent()) is None:
             return
-        self._origins[job_id] = origin
-        while len(self._origins) > _ORIGINS:
-            self._origins.popitem(last=False)
+        with self._lock:
+            self._origins[job_id] = origin
 
     def job(self, job_id: str) -> "Work":
         """Begin a job: a trace of its own, linked to the request that queued it. The caller ends the span."""
-        origin = self._origins.pop(job_id, None)
+        with self._lock:
+            origin = self._origins.pop(job_id, None)
         span = NO_SPAN
         if self.tracer.on:
             links = (origin,) if origin else ()

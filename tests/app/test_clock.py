@@ -1,9 +1,9 @@
-"""The clock of rows: it follows the machine's clock, never goes back, and never stands still."""
+"""The clock of rows follows the machine's clock, never goes back, and never stands still; pauses double."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.clock import SteadyClock
+from app.clock import SteadyClock, pause_after
 from tests.app.usage.samples import Clock
 
 STEPS = st.lists(
@@ -65,3 +65,9 @@ def test_whatever_is_set_it_never_goes_back_and_passes_at_half_speed_at_least(
         machine.pass_by(seconds)
         assert machine.clock() - now >= seconds / 2 - 1e-3
         before = machine.clock()
+
+
+def test_pauses_double_up_to_the_longest() -> None:
+    pauses = [pause_after(failures, first_s=2.0, longest_s=300.0) for failures in (1, 2, 3, 8, 9, 10**6)]
+
+    assert pauses == [2.0, 4.0, 8.0, 256.0, 300.0, 300.0]

@@ -16,9 +16,10 @@ from app.server.collectors import EngineCollector
 from app.server.state import State
 from app.settings import Settings
 from app.usage.ledger.ledger import Ledger
+from generation.backoff import Backoff
 from generation.engine import LocalEngine
 from generation.step import DeviceLost, OutOfMemory
-from generation.supervisor import Backoff, SupervisedEngine
+from generation.supervisor import SupervisedEngine
 from tests.app.server.stations import state_with, stations
 from tests.generation.fakes import Plan, ScriptedRunner, scripted_engine
 from tests.generation.supervised import free_nothing
@@ -65,7 +66,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
     settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, _env_file=None)
     device = Device()
     device.free.set()
-    engine = SupervisedEngine(device.engine, backoff=Backoff(first_s=0.01), free=free_nothing)
+    engine = SupervisedEngine(device.engine, backoff=Backoff(first_s=0.01, longest_s=30.0), free=free_nothing)
     with build(settings, with_models=False) as bare:
         models = stations(bare, engine)
         bare.telemetry.metrics.register(EngineCollector(engine))

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
+from generation.backoff import Backoff
 from generation.errors import ContextLengthExceeded
 from generation.ports import Engine, Observer, Stream
-from generation.supervisor import Backoff, SupervisedEngine
+from generation.supervisor import SupervisedEngine
 from generation.types import EngineStats, GenerationRequest, ModelInfo
 
 QUICK = Backoff(first_s=0.01, longest_s=0.05)
@@ -73,9 +74,12 @@ def supervise() -> Iterator[Callable[..., SupervisedEngine]]:
     supervised: list[SupervisedEngine] = []
 
     def start(
-        factory: Callable[[], Engine], backoff: Backoff = QUICK, free: Callable[[], object] = free_nothing
+        factory: Callable[[], Engine],
+        backoff: Backoff = QUICK,
+        free: Callable[[], object] = free_nothing,
+        healthy_s: float = 60.0,
     ) -> SupervisedEngine:
-        supervised.append(SupervisedEngine(factory, backoff=backoff, free=free))
+        supervised.append(SupervisedEngine(factory, backoff=backoff, healthy_s=healthy_s, free=free))
         return supervised[-1]
 
     yield start

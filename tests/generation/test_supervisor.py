@@ -9,14 +9,16 @@ import time
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from inspect import signature
 
 import pytest
 
+from generation.backoff import Backoff
 from generation.errors import ContextLengthExceeded, EngineStopped, ModelUnavailable
 from generation.ports import Engine, Observer, Stream
 from generation.step import DeviceLost
-from generation.supervisor import Backoff, SupervisedEngine, collect_all
+from generation.supervisor import SupervisedEngine, collect_all
 from generation.types import FinishReason, GenerationRequest
 from tests.generation.fakes import Plan, RecordingObserver, ScriptedRunner, read, request, scripted_engine, wait_until
 from tests.generation.supervised import IDLE, Factory, FakeEngine, supervise
@@ -35,7 +37,7 @@ async def test_the_engines_thread_dies_and_within_seconds_another_one_serves(
         raise DeviceLost
 
     runners = iter([ScriptedRunner(before_step=lose_the_device), ScriptedRunner()])
-    engine = supervise(lambda: scripted_engine(next(runners), max_running=2), Backoff(first_s=2.0))
+    engine = supervise(lambda: scripted_engine(next(runners), max_running=2), Backoff(first_s=2.0, longest_s=30.0))
     observers = [RecordingObserver() for _ in range(4)]
     streams = [engine.submit(request(str(n)), observer=observer) for n, observer in enumerate(observers)]
 
@@ -71,7 +73,7 @@ async def test_a_dead_engine_is_out_of_memory_before_the_next_one_is_made(
         return made
 
     caplog.set_level(logging.CRITICAL + 1, "footnote.generation")  # a captured traceback would hold the engine
-    engine = supervise(factory, Backoff(first_s=0.3), collect_all)
+    engine = supervise(factory, Backoff(first_s=0.3, longest_s=30.0), collect_all)
     gc.freeze()  # as the application does once everything is loaded
     try:
         await read(engine.submit(request(), observer=RecordingObserver()))  # type: ignore[arg-type]
@@ -158,7 +160,7 @@ def test_after_long_good_health_only_the_first_restart_pause_is_short(
 ) -> None:
     dying, failure = FakeEngine(), RuntimeError("out of memory")
     factory = Factory(dying, failure, failure, failure, FakeEngine())
-    engine = supervise(factory, Backoff(first_s=0.05, longest_s=0.2, healthy_s=0.1))
+    engine = supervise(factory, Backoff(first_s=0.05, longest_s=0.2), healthy_s=0.1)
     time.sleep(0.15)
 
     dying.dead = True
@@ -166,6 +168,29 @@ def test_after_long_good_health_only_the_first_restart_pause_is_short(
 
     pauses = [later - earlier for earlier, later in itertools.pairwise(factory.calls[1:])]
     assert all(pause >= wanted for pause, wanted in zip(pauses, (0.1, 0.2, 0.2), strict=True))
+
+
+@pytest.mark.parametrize(("healthy_s", "counted"), [(0.0, [1, 1, 1]), (3600.0, [1, 2, 3])])
+def test_failures_are_counted_anew_after_good_health(
+    supervise: Callable[..., SupervisedEngine], healthy_s: float, counted: list[int]
+) -> None:
+    failures: list[int] = []
+
+    class Noted(Backoff):
+        def after(self, count: int, *, least_s: float = 0.0) -> float:
+            failures.append(count)
+            return 0.0
+
+    def restarted(times: int) -> bool:
+        return engine.stats().restarts == times
+
+    engines = [FakeEngine() for _ in range(4)]
+    engine = supervise(Factory(*engines), Noted(first_s=1.0, longest_s=1.0), healthy_s=healthy_s)
+    for restarts, dying in enumerate(engines[:3], start=1):
+        dying.dead = True
+        wait_until(partial(restarted, restarts))
+
+    assert failures == counted
 
 
 def test_a_death_between_the_look_and_the_submission_is_a_restart_too(

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from generation.backoff import Backoff
 from generation.errors import EngineStopped
 from generation.ports import Engine
-from generation.supervisor import Backoff, SupervisedEngine
+from generation.supervisor import SupervisedEngine
 from tests.generation.fakes import RecordingObserver, request, wait_until
 from tests.generation.supervised import QUICK, Factory, FakeEngine, free_nothing, supervise
 

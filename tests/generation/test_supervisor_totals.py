@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from generation.backoff import Backoff
 from generation.ports import Engine
-from generation.supervisor import Backoff, SupervisedEngine
+from generation.supervisor import SupervisedEngine
 from generation.types import EngineStats, Histogram
 from tests.generation.fakes import wait_until
 from tests.generation.supervised import IDLE, Factory, FakeEngine, free_nothing, supervise
@@ -64,7 +65,9 @@ def test_every_total_is_the_sum_over_all_engines_at_every_moment(
         FakeEngine(replace(IDLE, **counted, first_token_s=first, inter_token_s=inter))
         for counted, first, inter in lives
     ]
-    engine = SupervisedEngine(Factory(*engines), backoff=Backoff(first_s=0.001), watch_s=0.001, free=free_nothing)
+    engine = SupervisedEngine(
+        Factory(*engines), backoff=Backoff(first_s=0.001, longest_s=30.0), watch_s=0.001, free=free_nothing
+    )
     try:
         for number, inner in enumerate(engines[:-1]):
             inner.dead = True
@@ -142,22 +145,3 @@ def test_totals_never_go_down_while_engines_come_and_go(supervise: Callable[...,
     assert list(requests_seen) == sorted(requests_seen)
     assert list(restarts_seen) == sorted(restarts_seen)
     assert engine.stats().requests == 4 * 19
-
-
-def test_pauses_double_up_to_the_longest_and_start_over_after_good_health() -> None:
-    backoff = Backoff()
-    pauses: list[float] = []
-    pause: float | None = None
-    for _ in range(8):
-        pause = backoff.after(pause, served_s=0.0)
-        pauses.append(pause)
-
-    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
-    assert backoff.after(30.0, served_s=59.9) == 30.0
-    assert backoff.after(30.0, served_s=60.0) == 0.5
-
-
-@pytest.mark.parametrize("first_s", [0.0, -1.0, 31.0, math.nan])
-def test_a_pause_that_is_none_or_above_the_longest_is_refused(first_s: float) -> None:
-    with pytest.raises(ValueError, match="first_s"):
-        Backoff(first_s=first_s)

@@ -12,9 +12,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 
 from app.answering.metering.call_kinds import KINDS, SEVERAL
-from app.answering.metering.counted import CountedCall
 from app.answering.metering.settler import Settler
-from app.answering.metering.token_usage import ModelCall, Purpose, called
+from app.answering.metering.token_usage import CountedCall, ModelCall, Purpose, called
 from app.answering.prompt import Prompt
 from app.answering.question import Question
 from app.types import Components, DocumentShare, Reservation, Settlement, UsageStatus

@@ -1,7 +1,7 @@
 """The model calls of an answer and the tokens they read and wrote: one bill, equal to the answer's ledger rows."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.types import Components
@@ -114,6 +114,27 @@ def total(usages: Iterable[TokenUsage]) -> TokenUsage:
         calls=tuple(call for usage in usages for call in usage.calls),
         bill=usages[0].bill if usages else None,
     )
+
+
+class CountedCall:
+    """What a call has read and written so far, as its ledger row will count it.
+
+    >>> counted = CountedCall(Purpose.RERANK, model="reranker")
+    >>> counted.read(90)
+    >>> counted.call.prompt_tokens
+    90
+    """
+
+    def __init__(self, purpose: Purpose, *, model: str) -> None:
+        self.call = ModelCall(purpose=purpose, model=model, prompt_tokens=0)
+
+    def read(self, tokens: int) -> None:
+        """It has read this many tokens in all."""
+        self.call = replace(self.call, prompt_tokens=tokens)
+
+    def ended(self, completion: Completion) -> None:
+        """It ended with `completion`."""
+        self.call = ModelCall.generated(self.call.purpose, self.call.model, completion)
 
 
 def called(*calls: ModelCall) -> tuple[ModelCall, ...]:

@@ -1,4 +1,4 @@
-"""Lists the units of the sources that could be quoted, and the passages in which the span reader reads them."""
+"""Lists the units of the sources that could be quoted, the passages that the span reader reads, and what a judge does."""
 
 import re
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.answering.quoting.headings import headings_of, is_heading_alone
 from app.answering.quoting.references import refers_only
+from retrieval.judge_layout import JudgedText
 from retrieval.types import Chunk, Source, Span
 from retrieval.units import units_of
 from retrieval.words import UNSPACED
@@ -153,3 +154,19 @@ def above(chunk: Chunk) -> list[str]:
     """The lines that a model reads above a chunk's text: title, innermost heading, header of the table it begins in."""
     heading = chunk.heading_path[-1] if chunk.heading_path else ""
     return list(dict.fromkeys(line for line in (chunk.title, heading, chunk.table_header) if line))
+
+
+def judged_texts(candidates: Sequence[Candidate]) -> list[JudgedText]:
+    """The candidates as the judge reads them, in their order."""
+    return [
+        JudgedText(" — ".join(above(one.source.chunk_at(one.core))), _sentence_before(one), one.text)
+        for one in candidates
+    ]
+
+
+def _sentence_before(candidate: Candidate) -> str:
+    """The last sentence of the source that ends before a candidate; empty where it is the first."""
+    chunk = candidate.source.hit.chunk
+    start = candidate.span.start_char - chunk.start_char
+    cores = [unit.core for unit in units_of(chunk.text) if unit.core.end_char <= start]
+    return chunk.text[cores[-1].start_char : cores[-1].end_char] if cores else ""

@@ -15,10 +15,9 @@ from app.answering.metering.meter import OnBatch
 from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.antecedents import with_antecedents
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
-from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, moved, passages_of
+from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, judged_texts, moved, passages_of
 from app.answering.quoting.features import Read, features_of
 from app.answering.quoting.headings import behind_heading, headings_of
-from app.answering.quoting.judging import judged_texts
 from app.answering.quoting.marks import whole
 from app.answering.quoting.metering import Metering, shares, unmetered
 from app.answering.quoting.named_cells import cell_asked

@@ -1,7 +1,8 @@
 """The vectors of questions: each is embedded at most once for an answer, and cached for those who ask it again."""
 
-from collections import OrderedDict
 from threading import Lock
+
+from cachetools import LRUCache
 
 from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
@@ -28,9 +29,8 @@ class QuestionVectors:
         """Keep at most `most` vectors of `embedder`, at least 1."""
         assert most >= 1, "a cache of nothing would embed a question for each use"
         self._embedder = embedder
-        self._most = most
         self._lock = Lock()
-        self._cached: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+        self._cached: LRUCache[tuple[str, str], Vectors] = LRUCache(most)
 
     def of(self, question: Question, meter: Meter) -> "QuestionVector":
         """The vector of a question's text, which `meter` meters when it is embedded."""
@@ -46,9 +46,8 @@ class QuestionVectors:
         key = (question.principal.tenant_id, question.text)
         with self._lock:
             cached = self._cached.get(key)
-            if cached is not None:
-                self._cached.move_to_end(key)
-                return cached
+        if cached is not None:
+            return cached
         info, tokens = self._embedder.info, self._embedder.count_query(question.text)
         with (
             meter.reading(Purpose.EMBED_QUERY, model=info.model, revision=info.revision, tokens=tokens),
@@ -58,9 +57,6 @@ class QuestionVectors:
         vector.flags.writeable = False  # it is handed out again
         with self._lock:
             self._cached[key] = vector
-            self._cached.move_to_end(key)
-            while len(self._cached) > self._most:
-                self._cached.popitem(last=False)
         return vector
 
 

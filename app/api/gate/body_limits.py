@@ -3,7 +3,7 @@
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from app.access.routes import BodyKind, Reach, rule_for
+from app.access.routes import BodyKind, RouteReach, rule_for
 from app.api.root_path import route_path
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -23,7 +23,7 @@ def body_limit(scope: Scope, *, file_bytes: int) -> int:
     A route that reads JSON has the limit of JSON whatever the Content-Type says: it would hold the body in memory.
     """
     rule = rule_for(scope["method"], route_path(scope))
-    if rule.reach is Reach.PUBLIC:
+    if rule.reach is RouteReach.PUBLIC:
         return PUBLIC_BYTES
     kind = json_kind(scope)
     return file_bytes + _FRAMING_BYTES if kind is None else JSON_BYTES[kind]

@@ -13,7 +13,7 @@ from app.evaluation.squad import contains_any
 from app.evaluation.types import QuestionSet
 from app.tuning.adapter.examples import Example, perturbed, twofold
 from app.tuning.adapter.pack import Branch, Pack, common_prefix
-from app.tuning.reranker.first_stage import Bm25
+from app.tuning.bm25 import Bm25
 from generation.ports import Tokenizer
 from retrieval.compress import END
 from retrieval.footnote_numbers import header_of

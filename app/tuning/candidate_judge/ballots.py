@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.tuning.adapter.examples import Example
+from app.tuning.bm25 import Bm25
 from app.tuning.evidence_reader.groups import Neighbours, heading, lines_of
 from app.tuning.evidence_reader.mixture import Asked, Company, Source
-from app.tuning.reranker.first_stage import Bm25
 from retrieval.judge_layout import JudgedText
 from retrieval.units import Unit, units_of
 

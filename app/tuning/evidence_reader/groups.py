@@ -10,9 +10,9 @@ from typing import Any
 
 from app.evaluation.squad import contains_any
 from app.tuning.adapter.examples import perturbed
+from app.tuning.bm25 import Bm25
 from app.tuning.evidence_reader.mixture import Asked, Company, Lacking, Source
 from app.tuning.evidence_reader.partners import Partners
-from app.tuning.reranker.first_stage import Bm25
 from retrieval.span_model import MOST_ANSWER_TOKENS, Window, windows_of
 
 NEAR = 3  # passages besides the right one; one fewer with an unanswerable question

@@ -3,8 +3,8 @@
 import random
 from collections.abc import Iterator, Sequence
 
+from app.tuning.bm25 import Bm25
 from app.tuning.evidence_reader.mixture import Asked, Lacking, Source
-from app.tuning.reranker.first_stage import Bm25
 
 _NEAREST = 2  # one of so many, so that a second pass sees another
 

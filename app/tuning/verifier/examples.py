@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.tuning.reranker.collection import Collection, Question, read_collection
+from app.tuning.collection import Collection, Question, read_collection
 from retrieval.sentences import sentence_spans
 
 _FEWEST_WORDS = 8  # of a sentence worth changing

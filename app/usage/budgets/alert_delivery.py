@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 
+from app.clock import pause_after
 from app.outbound.webhooks import NotDelivered
 from app.telemetry.logs import logger
 from app.usage.budgets.alert_rows import Alert, AlertRepository
@@ -95,8 +96,7 @@ class AlertDelivery:
 
 def delay_after(attempts: int) -> float:
     """Seconds from the `attempts`th failed attempt to the next."""
-    assert attempts >= 1, "at least one attempt has failed"
-    return float(min(_FIRST_DELAY_S * 2 ** (attempts - 1), _MAX_DELAY_S))
+    return pause_after(attempts, first_s=_FIRST_DELAY_S, longest_s=_MAX_DELAY_S)
 
 
 def message(alert: Alert, *, currency: str) -> dict[str, object]:

@@ -4,7 +4,7 @@ import pytest
 from fastapi.routing import iter_route_contexts
 from starlette.routing import Mount
 
-from app.access.routes import ROUTES, AdmissionControl, Reach, is_public, refusal, rule_for, speaks_openai
+from app.access.routes import ROUTES, AdmissionControl, RouteReach, is_public, refusal, rule_for, speaks_openai
 from app.api.application import create_app
 from app.types import Principal, Role
 
@@ -97,7 +97,7 @@ def test_the_administration_is_closed_to_limited_keys_but_for_keys():
     whole = {
         path
         for method, path in APPLICATION
-        if rule_for(method, request_path(path)).reach in {Reach.TENANT, Reach.INSTALLATION}
+        if rule_for(method, request_path(path)).reach in {RouteReach.TENANT, RouteReach.INSTALLATION}
     }
 
     assert whole == {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from fastapi.testclient import TestClient
 
-from app.access.routes import Reach, is_public, rule_for
+from app.access.routes import RouteReach, is_public, rule_for
 from app.ids import new_id
 from app.server.bootstrap import build
 from app.server.state import State
@@ -200,7 +200,7 @@ def test_installation_wide_routes_are_403_for_other_tenants_and_limited_keys(
 
 
 def test_the_route_table_names_the_operators_routes_and_no_other():
-    assert {route for route in MATRIX if rule_for(*route).reach is Reach.INSTALLATION} == OPERATOR
+    assert {route for route in MATRIX if rule_for(*route).reach is RouteReach.INSTALLATION} == OPERATOR
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 from fastapi.testclient import TestClient
 
-from app.access.routes import Reach, rule_for
+from app.access.routes import RouteReach, rule_for
 from app.api.application import create_app
 from app.server.bootstrap import build
 from app.server.state import State
@@ -81,7 +81,7 @@ def test_the_prefix_changes_nobodys_access(client, owned, callers, method, templ
     assert call(client, method, template, owned, {}).status_code == 401
     for role in RANKS[:least]:
         assert call(client, method, template, owned, callers[role]).status_code == 403, role
-    if rule_for(method, template).reach in {Reach.TENANT, Reach.INSTALLATION}:
+    if rule_for(method, template).reach in {RouteReach.TENANT, RouteReach.INSTALLATION}:
         assert call(client, method, template, owned, callers["limited"]).status_code == 403
     if not template.endswith("/events"):  # a stream that waits for a worker this application has not
         assert call(client, method, template, NOTHING, callers[RANKS[least]]).status_code not in {401, 403}
@@ -109,6 +109,6 @@ def test_what_only_looks_like_the_prefix_reaches_no_route(client, owned, callers
     client = below(client, prefix)
     for method, template in MATRIX:
         assert call(client, method, template, owned, callers[Role.ADMIN]).status_code == 404, (method, template)
-        if rule_for(method, template).reach is Reach.INSTALLATION:
+        if rule_for(method, template).reach is RouteReach.INSTALLATION:
             assert call(client, method, template, owned, callers["rival"]).status_code == 404, (method, template)
         assert call(client, method, template, owned, {}).status_code == 401, (method, template)

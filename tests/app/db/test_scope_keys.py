@@ -160,3 +160,32 @@ def test_memory_is_bounded_and_the_scope_unused_longest_goes_first(library: Libr
     assert scopes.of(Scope("t1")) is first
     assert scopes.of(Scope("t2")) is not second
     assert ScopeKeys(library.database, most_keys=1).of(Scope("t1")) == first
+
+
+def test_a_scope_with_more_keys_than_are_held_takes_no_other_scopes_place(library: Library) -> None:
+    library.index("one")
+    Library(library.database, tenant_id="t2").index("two", "three", "four")
+    scopes = ScopeKeys(library.database, most_keys=2)
+    small, large = scopes.of(Scope("t1")), scopes.of(Scope("t2"))
+
+    assert scopes.of(Scope("t1")) is small
+    assert scopes.of(Scope("t2")) == large
+    assert scopes.held() == 1
+
+
+def test_forgetting_keys_leaves_the_order_in_which_scopes_were_used(library: Library) -> None:
+    gone = library.index("one", "two")
+    Library(library.database, tenant_id="t2").index("three", "four")
+    Library(library.database, tenant_id="t3").index("five", "six")
+    scopes = ScopeKeys(library.database, most_keys=4)
+    scopes.of(Scope("t1"))
+    second = scopes.of(Scope("t2"))
+    scopes.of(Scope("t1"))
+
+    scopes.forget(np.array(keys_of(library, gone.id)[:1]))
+    assert scopes.held() == 3
+    scopes.of(Scope("t3"))
+
+    assert scopes.held() == 3
+    assert len(scopes.of(Scope("t1"))) == 1, "it was used after the other, which made room"
+    assert scopes.of(Scope("t2")) is not second

@@ -24,7 +24,7 @@ from tokenizers import Tokenizer
 
 from app.models.folder import resolve
 from app.settings import DEFAULT_EMBEDDER, DEFAULT_GENERATOR, load_settings
-from app.tuning.reranker.first_stage import Bm25
+from app.tuning.bm25 import Bm25
 from generation.tokenizer import ChatTokenizer
 from ingestion.chunking import Chunker
 from ingestion.types import Block, BlockKind, Extraction, MediaType

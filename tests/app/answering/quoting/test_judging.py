@@ -7,8 +7,7 @@ import pytest
 
 from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.breadth import ONE, SEVERAL, Breadth
-from app.answering.quoting.candidates import candidates_of
-from app.answering.quoting.judging import judged_texts
+from app.answering.quoting.candidates import candidates_of, judged_texts
 from app.answering.states.reading import Selection
 from app.types import DocumentShare
 from retrieval.compress import compress

@@ -3,7 +3,7 @@
 import pytest
 from fastapi.routing import iter_route_contexts
 
-from app.access.routes import ROUTES, BodyKind, Reach, rule_for
+from app.access.routes import ROUTES, BodyKind, RouteReach, rule_for
 from app.api.application import create_app
 from app.api.gate.body_limits import JSON_BYTES, KIB, MIB, PUBLIC_BYTES, body_limit, readable_size
 
@@ -49,9 +49,9 @@ def test_every_route_without_a_key_takes_at_most_16_kib(content_type):
     listed = [
         ("GET" if rule.methods == "*" else rule.methods.split()[0], rule.path)
         for rule in ROUTES
-        if rule.reach is Reach.PUBLIC
+        if rule.reach is RouteReach.PUBLIC
     ]
-    public = [(method, path) for method, path in routes if rule_for(method, path).reach is Reach.PUBLIC]
+    public = [(method, path) for method, path in routes if rule_for(method, path).reach is RouteReach.PUBLIC]
 
     assert ("POST", "/v1/session") in public
     for method, path in (*public, *listed):

@@ -8,7 +8,7 @@ from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 from starlette.routing import Mount
 
-from app.access.routes import Reach, rule_for
+from app.access.routes import RouteReach, rule_for
 from app.api.application import create_app
 from app.server.bootstrap import build
 from app.settings import Settings
@@ -25,7 +25,7 @@ def public_routes() -> list[tuple[str, str]]:
             routes.append(("GET", f"{route.path}/invented"))
         else:
             routes += [(method, str(route.path)) for method in route.methods or ()]
-    return sorted({route for route in routes if rule_for(*route).reach is Reach.PUBLIC})
+    return sorted({route for route in routes if rule_for(*route).reach is RouteReach.PUBLIC})
 
 
 def test_every_public_route_is_limited_by_address(tmp_path: Path) -> None:

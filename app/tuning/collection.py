@@ -1,4 +1,4 @@
-"""A judged collection on disk (the BEIR layout), divided by document into what trains and what measures."""
+"""A judged collection on disk (the BEIR layout), whose documents are divided into what trains and what measures."""
 
 import hashlib
 import json
@@ -61,16 +61,6 @@ def read_collection(folder: Path) -> Collection:
         if row["_id"] in relevant and not row.get("unanswerable")
     )
     return Collection(folder.name, documents, titles, questions, sha256)
-
-
-def divide(collection: Collection, *, share: float) -> tuple[list[Question], list[Question]]:
-    """Splits questions into training ones, whose relevant documents all train, and the others for measurement."""
-    trains: list[Question] = []
-    measures: list[Question] = []
-    for question in collection.questions:
-        apart = any(collection.held_apart(document, share=share) for document in question.relevant)
-        (measures if apart else trains).append(question)
-    return trains, measures
 
 
 def _rows(file: Path) -> list[dict[str, str]]:

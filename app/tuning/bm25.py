@@ -1,24 +1,19 @@
-"""The ranking a reranker improves on: BM25 and the embedder, min–max normalised and mixed."""
+"""BM25 in memory, by which training finds near misses; the product searches with its own lexical index."""
 
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from retrieval.ports import Vectors
-
 _WORD = re.compile(r"\w+")
-_DENSE_SHARE = 0.6
 
 FloatScores = npt.NDArray[np.float32]
 
 
 class Bm25:
-    """BM25 over whole words, for mining; the product searches with its own lexical index.
+    """BM25 over whole words.
 
     k1 = 1.5 and b = 0.75, Lucene's variant of the inverse document frequency
     (Kamphuis et al. 2020, "Which BM25 do you mean?", ECIR).
@@ -52,29 +47,6 @@ class Bm25:
                 rows, weights = self._postings[word]
                 total[rows] += weights
         return total
-
-
-class FirstStage:
-    """Ranks the documents of one collection."""
-
-    def __init__(self, texts: Sequence[str], *, vectors: "Vectors | None") -> None:
-        """`vectors` are the texts' unit rows; without them BM25 ranks alone."""
-        self._bm25 = Bm25(texts)
-        self._vectors = vectors
-
-    def scores(self, query: str, *, vector: "Vectors | None") -> FloatScores:
-        """(documents,) scores in [0, 1]: .6 dense and .4 BM25, each scaled to [0, 1] over all documents."""
-        lexical = unit_range(self._bm25.scores(query))
-        if self._vectors is None or vector is None:
-            return lexical
-        return _DENSE_SHARE * unit_range(self._vectors @ vector) + np.float32(1 - _DENSE_SHARE) * lexical
-
-
-def unit_range(scores: FloatScores) -> FloatScores:
-    """Scores scaled to [0, 1], equal scores to 0."""
-    low, high = scores.min(), scores.max()
-    scaled: FloatScores = (scores - low) / max(float(high - low), 1e-9)
-    return scaled
 
 
 def _words(text: str) -> list[str]:
