@@ -1,4 +1,4 @@
-"""Lists the units of the sources that could be quoted, the passages that the span reader reads, and what a judge does."""
+"""Lists the units of the sources that could be quoted, the passages that the span reader reads, and those of a judge."""
 
 import re
 from collections.abc import Sequence

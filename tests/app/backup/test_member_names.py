@@ -43,7 +43,7 @@ def keep(data_dir: Path, name: str, content: bytes) -> None:
     database.close()
 
 
-@pytest.mark.parametrize("name", [new_object_name(), f"{new_id('doc')}/0"])
+@pytest.mark.parametrize("name", [new_object_name(), f"{new_id('doc')}/0"], ids=["of its own", "from before"])
 def test_a_file_in_no_vector_store_comes_back(data_dir, tmp_path, name):
     keep(data_dir, name, b"a file in no vector store")
 
