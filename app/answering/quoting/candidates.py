@@ -1,4 +1,4 @@
-"""Lists the units of the sources that could be quoted, the passages that the span reader reads, and those of a judge."""
+"""Lists the units of the sources that could be quoted, and the passages that the reader and a judge read."""
 
 import re
 from collections.abc import Sequence
