@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from app.db.document_rows import ClaimedJob
 from app.db.jobs import JobRepository
 from app.documents.originals import FileStore
 from app.documents.passwords import Passwords
@@ -14,7 +15,6 @@ from app.jobs.embed_queue import EmbedQueue
 from app.jobs.outcomes import Outcomes
 from app.telemetry.logs import logger
 from app.telemetry.stations import Instruments
-from app.types import Job
 from ingestion.errors import Malformed
 from ingestion.pipeline import Pipeline
 from ingestion.types import Progress
@@ -23,10 +23,10 @@ IDLE_SECONDS = 0.5
 _PROGRESS_SECONDS = 0.25  # between two reports: each is a transaction
 
 
-def progress_of(jobs: JobRepository, job: Job, stop: threading.Event) -> Callable[[Progress], None]:
+def progress_of(jobs: JobRepository, job: ClaimedJob, stop: threading.Event) -> Callable[[Progress], None]:
     """A callback that writes a job's progress to the database, at most four times a second.
 
-    It raises `Stopped` when `stop` is set, and `Overtaken` when the job is no longer running.
+    It raises `Stopped` when `stop` is set, and `Overtaken` when the job no longer runs under its claim.
     """
     due = time.monotonic() + _PROGRESS_SECONDS
 
@@ -37,7 +37,7 @@ def progress_of(jobs: JobRepository, job: Job, stop: threading.Event) -> Callabl
         if time.monotonic() < due:
             return
         due = time.monotonic() + _PROGRESS_SECONDS
-        if not jobs.progress(job.id, progress.stage, done=progress.done, total=progress.total):
+        if not jobs.progress(job, progress.stage, done=progress.done, total=progress.total):
             raise Overtaken
 
     return report
@@ -105,12 +105,12 @@ class ParseStage:
         job = attempt.job
         if self._stop.is_set():
             raise Stopped
-        if not self._jobs.runs(job.id):
+        if not self._jobs.runs(job):
             raise Overtaken
         self._files.require_room()
         path = self._files.readable(attempt.document.id, job.version)
         if path is None:
-            if not self._jobs.runs(job.id):
+            if not self._jobs.runs(job):
                 raise Overtaken
             raise Malformed("The original of this document is missing; upload it again.")
         attempt.prepared = self._pipeline.prepare(

@@ -37,7 +37,7 @@ def index_next(state: State) -> None:
     path = state.corpus.files.path(document.id, document.version)
     extraction = LocalExtractor().extract(path, filename=document.filename, password="hunter2")
     state.corpus.jobs.commit(
-        job.id,
+        job,
         extraction=extraction,
         passages=[Passage(0, 0, len(extraction.text), None, None, (), extraction.text, extraction.text, 9)],
         vectors=vectors_of(1),
