@@ -18,7 +18,7 @@ from app.db.tables.documents import chunk, document, embedding_checkpoint, job
 from app.jobs.claim_queue import ClaimQueue
 from app.types import DocumentStatus, JobStatus
 from ingestion.types import Stage
-from tests.app.db.samples import Library, extraction_of, vectors_of
+from tests.app.db.samples import Library, extraction_of, new_document, vectors_of
 
 
 @pytest.fixture
@@ -221,7 +221,9 @@ def test_a_job_that_waited_beside_the_one_that_was_read_is_not_blamed_and_is_cla
         rows = connection.execute(sa.select(job.c.document_id, job.c.crashes)).all()
     crashes = {row.document_id: row.crashes for row in rows}
     assert [crashes[each.id] for each in documents] == [1, 0, 0]
-    for _ in range(3):
+    beside = new_document(library.collection_id, "of another person, whose turn it is")
+    library.documents.create(beside, user_id="u2", key_id="k2")
+    for _ in range(4):
         assert len(library.jobs.claim_several("boot-2", most=3, most_bytes=10**9)) == 1
     assert library.jobs.queued() == 0
 
