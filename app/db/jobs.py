@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from app.db import job_queue
 from app.db.cancellation import cancel_job, find_job
 from app.db.checkpoints import Checkpoint, read_checkpoints, write_checkpoint
-from app.db.dialect import PerDialect
+from app.db.dialect import by_writers
 from app.db.document_rows import ClaimedJob, read_document, to_claimed_job, to_job
 from app.db.job_queue import (
     MOST_LOCKED,
@@ -39,7 +39,7 @@ _AGAIN_SECONDS = 0.01, 0.05  # between two of them
 
 # composed once: composing a statement takes longer than running it
 _WAITS = sa.select(job.c.id).where(job.c.status == JobStatus.QUEUED).limit(1)
-_NEXT = PerDialect(sqlite=next_job(), postgresql=next_job(passed_over=MOST_LOCKED))
+_NEXT = by_writers(one=next_job(), many=next_job(passed_over=MOST_LOCKED))
 _DUE = next_job(locked=False)
 _NOW = sa.bindparam("now", type_=sa.Double)
 _HIGHEST = sa.bindparam("highest", type_=sa.Integer)

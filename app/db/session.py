@@ -171,12 +171,12 @@ def _unflushed(connection: sa.Connection) -> Iterator[None]:
         return
     driver = connection.connection.dbapi_connection
     assert driver is not None, "it is connected"
-    driver.execute("PRAGMA synchronous = NORMAL")  # type: ignore[attr-defined] # sqlite3's; not inside a transaction
+    driver.execute("PRAGMA synchronous = NORMAL")  # it does nothing inside a transaction
     try:
         with connection.begin():
             yield
     finally:
-        driver.execute(f"PRAGMA {_SYNCHRONOUS}")  # type: ignore[attr-defined]
+        driver.execute(f"PRAGMA {_SYNCHRONOUS}")
 
 
 def require_driver(module: str, *, extra: str) -> None:

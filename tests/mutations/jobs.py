@@ -65,8 +65,8 @@ BUGS = (
     Bug(
         "a locked job holds up its person's queue",
         "app/db/jobs.py",
-        "_NEXT = PerDialect(sqlite=next_job(), postgresql=next_job(passed_over=MOST_LOCKED))\n",
-        "_NEXT = PerDialect(sqlite=next_job(), postgresql=next_job())\n",
+        "_NEXT = by_writers(one=next_job(), many=next_job(passed_over=MOST_LOCKED))\n",
+        "_NEXT = by_writers(one=next_job(), many=next_job())\n",
         (_CLAIMS,),
     ),
     Bug(

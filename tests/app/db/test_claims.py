@@ -79,7 +79,7 @@ ACTS: dict[str, Callable[[Library, ClaimedJob], bool]] = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_who_lost_a_job_changes_nothing_of_it(library: Library, act: str) -> None:
+def test_a14_who_lost_a_job_changes_nothing_of_it(library: Library, act: str) -> None:
     created, mine = library.upload(), library.claim()
     jobs, theirs = take_over(library)
     assert jobs.progress(theirs, Stage.CHUNKING, done=1, total=4)
@@ -116,7 +116,7 @@ def test_a_process_that_claims_its_job_again_has_not_the_claim_before(library: L
     assert library.jobs.commit_all([version_of(library, after)])[0].written
 
 
-def test_of_two_claims_of_a_job_in_one_transaction_the_later_is_written(library: Library) -> None:
+def test_a14_of_two_claims_of_a_job_in_one_transaction_the_later_is_written(library: Library) -> None:
     created = library.upload()
     before = library.claim()
     library.jobs.release(before)

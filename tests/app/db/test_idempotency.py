@@ -147,7 +147,7 @@ def test_a_request_whose_effect_is_committed_does_not_run_again_after_a_crash(re
         after_a_crash.claim("r1", tenant_id="t1", fingerprint="a")
 
 
-def test_of_two_processes_that_work_on_a_request_only_its_holder_has_an_effect(requests, database, clock):
+def test_a14_of_two_processes_that_work_on_a_request_only_its_holder_has_an_effect(requests, database, clock):
     """The second took the first for dead; the transaction of the first is rolled back, and its answer not kept."""
     first, second = copy_context(), copy_context()
     other = IdempotencyRepository(database, boot_id="boot-2", clock=clock)

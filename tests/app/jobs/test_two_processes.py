@@ -62,7 +62,7 @@ def pair(database: Database, tmp_path: Path) -> Iterator[Pair]:
         bench.worker.stop()
 
 
-def test_what_a_worker_embedded_of_a_job_it_lost_is_neither_written_nor_billed_twice(pair: Pair) -> None:
+def test_a14_what_a_worker_embedded_of_a_job_it_lost_is_neither_written_nor_billed_twice(pair: Pair) -> None:
     pair.first.embedder.before = lambda texts: pair.hold()
     document = pair.first.upload("The keeper of the lighthouse counted ships.")
 
@@ -74,7 +74,7 @@ def test_what_a_worker_embedded_of_a_job_it_lost_is_neither_written_nor_billed_t
     assert len(pair.first.chunks.visible_keys()) == indexed.chunks == 1
 
 
-def test_the_blocks_that_the_first_kept_are_on_its_bill_and_the_rest_on_that_of_the_second(pair: Pair) -> None:
+def test_a14_the_blocks_that_the_first_kept_are_on_its_bill_and_the_rest_on_that_of_the_second(pair: Pair) -> None:
     def hold_at_the_third(texts: object) -> None:
         if len(pair.first.embedder.calls) == 2:
             pair.hold()
@@ -92,7 +92,7 @@ def test_the_blocks_that_the_first_kept_are_on_its_bill_and_the_rest_on_that_of_
 
 
 @pytest.mark.parametrize("error", [Malformed("It breaks off."), ParserCrashed("It broke down.")])
-def test_a_worker_that_lost_its_job_does_not_fail_it_for_the_other(pair: Pair, error: Exception) -> None:
+def test_a14_a_worker_that_lost_its_job_does_not_fail_it_for_the_other(pair: Pair, error: Exception) -> None:
     pair.first.extractor.gate.clear()
     document = pair.first.upload("Words that the second reads.")
     pair.first.worker.start()
@@ -112,7 +112,7 @@ def test_a_worker_that_lost_its_job_does_not_fail_it_for_the_other(pair: Pair, e
     assert (indexed.error_code, pair.billed(document)) == (None, indexed.embedding_tokens)
 
 
-def test_an_error_after_a_job_was_lost_does_not_bill_what_the_other_pays_for(
+def test_a14_an_error_after_a_job_was_lost_does_not_bill_what_the_other_pays_for(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(versions: object) -> None:
