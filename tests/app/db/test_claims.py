@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-import app.db.jobs
 from app.db.checkpoints import Checkpoint
 from app.db.document_rows import ClaimedJob
 from app.db.jobs import MAX_CRASHES, JobRepository
@@ -261,7 +260,7 @@ def test_a_job_whose_document_is_locked_is_passed_over_for_the_next_of_the_same_
 ) -> None:
     library = Library(postgres_database)
     documents = [library.upload(f"content {number}") for number in range(4)]
-    monkeypatch.setattr(app.db.jobs.time, "sleep", lambda _: pytest.fail("it waited"))
+    monkeypatch.setattr("app.db.jobs.time.sleep", lambda _: pytest.fail("it waited"))
     with postgres_database.write() as connection:
         ids = [each.id for each in documents[:3]]
         connection.execute(sa.select(document.c.id).where(document.c.id.in_(ids)).with_for_update())
@@ -299,7 +298,7 @@ def test_a_claim_gives_up_after_half_a_second_and_waits_for_no_job_that_is_not_d
     library = Library(postgres_database)
     library.upload()
     slept: list[float] = []
-    monkeypatch.setattr(app.db.jobs.time, "sleep", slept.append)
+    monkeypatch.setattr("app.db.jobs.time.sleep", slept.append)
     with postgres_database.write() as connection:
         connection.execute(sa.select(document.c.id).with_for_update())
         assert library.jobs.claim("boot-1") is None
