@@ -40,6 +40,11 @@ class PerDialect(Generic[_T]):
         return self.sqlite if kind_of(connection) == "sqlite" else self.postgresql
 
 
+def by_writers(*, one: _T, many: _T) -> PerDialect[_T]:
+    """A value for the database with one writer at a time, and one for that with many, which lock rows."""
+    return PerDialect(sqlite=one, postgresql=many)
+
+
 def kind_of(connection: sa.Connection | sa.Engine) -> Kind:
     """The database behind a connection or an engine."""
     return "sqlite" if connection.dialect.name == "sqlite" else "postgresql"

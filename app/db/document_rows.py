@@ -1,5 +1,6 @@
 """Reads and locks documents and jobs, finds duplicates, and converts rows to `Document` and `Job`."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import sqlalchemy as sa
@@ -10,6 +11,19 @@ from app.types import Document, DocumentStatus, Job, JobStatus, NewDocument
 
 OnDuplicate: TypeAlias = Literal["skip", "replace", "version", "error"]
 """What happens to an upload of which there is a duplicate; see `DocumentRepository.create`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJob(Job):
+    """A job that the process `boot_id` has claimed to run.
+
+    Both say which claim it is: whoever claims the job later, this process too, gets a higher `claim`. Only a job that
+    still carries them can be changed by their holder (docs/adr/0098).
+    """
+
+    boot_id: str
+    claim: int
+
 
 _newest = document_version.alias("newest")
 _live = document_version.alias("live")
@@ -96,23 +110,32 @@ def to_document(row: sa.Row[Any]) -> Document:
 
 def to_job(row: sa.Row[Any]) -> Job:
     """A job from a row of `job`."""
-    return Job(
-        id=row.id,
-        tenant_id=row.tenant_id,
-        document_id=row.document_id,
-        version=row.version,
-        status=JobStatus(row.status),
-        attempts=row.attempts,
-        replace=row.replace,
-        user_id=row.user_id,
-        key_id=row.key_id,
-        error_code=row.error_code,
-        error_detail=row.error_detail,
-        created_at=row.created_at,
-        next_attempt_at=_next_attempt(row.status, row),
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-    )
+    return Job(**_of_job(row))
+
+
+def to_claimed_job(row: sa.Row[Any]) -> ClaimedJob:
+    """A job from a row of `job`, as its claim left it."""
+    return ClaimedJob(**_of_job(row), boot_id=row.boot_id, claim=row.claim)
+
+
+def _of_job(row: sa.Row[Any]) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "tenant_id": row.tenant_id,
+        "document_id": row.document_id,
+        "version": row.version,
+        "status": JobStatus(row.status),
+        "attempts": row.attempts,
+        "replace": row.replace,
+        "user_id": row.user_id,
+        "key_id": row.key_id,
+        "error_code": row.error_code,
+        "error_detail": row.error_detail,
+        "created_at": row.created_at,
+        "next_attempt_at": _next_attempt(row.status, row),
+        "started_at": row.started_at,
+        "finished_at": row.finished_at,
+    }
 
 
 def _next_attempt(status: str, row: sa.Row[Any]) -> float | None:

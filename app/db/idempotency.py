@@ -5,7 +5,7 @@ would otherwise happen twice also notes in the claim that the request has had it
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -36,10 +36,11 @@ class KeptAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Claimed:
-    """The request that this context works on."""
+    """The request that this context works on; `running` has the ids of those that its process has not ended."""
 
     id: str
     boot_id: str
+    running: Set[str]
 
 
 _claimed: ContextVar[_Claimed | None] = ContextVar("footnote_claimed_request", default=None)
@@ -50,11 +51,21 @@ def note_effect(connection: sa.Connection) -> None:
 
     For effects that a second run would repeat: a row with a new id, a new secret, a turn. Without a claimed request in
     this context it does nothing. If the process ends before the response is stored, a retry gets `AnswerNotKept`.
+
+    Raises:
+        RequestRunning: Another process took the request over and works on it: roll this transaction back.
     """
     claimed, table = _claimed.get(), idempotent_request
-    if claimed is not None:
-        mine = table.c.id == claimed.id, table.c.boot_id == claimed.boot_id, table.c.status.is_(None)
-        connection.execute(sa.update(table).where(*mine).values(status=_APPLIED))
+    if claimed is None:
+        return
+    mine = table.c.id == claimed.id, table.c.boot_id == claimed.boot_id, table.c.status.is_(None)
+    if connection.execute(sa.update(table).where(*mine).values(status=_APPLIED)).rowcount:
+        return
+    holder = connection.execute(sa.select(table.c.boot_id).where(table.c.id == claimed.id)).scalar()
+    # no row: this process released it, or another that took it over did
+    lost = claimed.id in claimed.running if holder is None else holder != claimed.boot_id
+    if lost:
+        raise RequestRunning("Another server process works on the request with this Idempotency-Key.")
 
 
 class IdempotencyRepository:
@@ -90,7 +101,7 @@ class IdempotencyRepository:
 
     def enter(self, request_id: str) -> None:
         """Let `note_effect` concern this claimed request, in the calling context and in copies of it."""
-        _claimed.set(_Claimed(request_id, self._boot_id))
+        _claimed.set(_Claimed(request_id, self._boot_id, self._running))
 
     def _claim(self, request_id: str, tenant_id: str, fingerprint: str) -> KeptAnswer | None:
         table, now = idempotent_request, self._clock()

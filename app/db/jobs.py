@@ -1,14 +1,25 @@
-"""Ingestion jobs: claimed by one worker each, and committed atomically."""
+"""Ingestion jobs: claimed by one worker each, and committed atomically by whoever still holds the claim."""
 
+import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import sqlalchemy as sa
 
+from app.db import job_queue
 from app.db.cancellation import cancel_job, find_job
 from app.db.checkpoints import Checkpoint, read_checkpoints, write_checkpoint
-from app.db.document_rows import read_document, to_job
-from app.db.job_queue import fail_job, lock_running, next_job, report_progress, requeue_job, set_document
+from app.db.dialect import by_writers
+from app.db.document_rows import ClaimedJob, read_document, to_claimed_job, to_job
+from app.db.job_queue import (
+    MOST_LOCKED,
+    fail_job,
+    lock_running,
+    next_job,
+    report_progress,
+    requeue_job,
+    set_document,
+)
 from app.db.paging import cut, decode_cursor
 from app.db.publishing import Also, CommitResult, Version, commit_versions
 from app.db.session import Database
@@ -18,19 +29,28 @@ from ingestion.types import Extraction, Passage, Stage
 from retrieval.ports import Vectors
 
 MAX_CRASHES = 5
-"""After this many crashes of the server during a job, the job fails: it may be their cause."""
+"""After this many crashes of the server during a job, none of its embeddings kept between, the job fails.
 
+It may be their cause.
+"""
+
+_TRIES = 16  # at jobs that other claimers have locked, before they are left to the next call
+_AGAIN_SECONDS = 0.01, 0.05  # between two of them
 
 # composed once: composing a statement takes longer than running it
 _WAITS = sa.select(job.c.id).where(job.c.status == JobStatus.QUEUED).limit(1)
-_STATUS = sa.select(job.c.status).where(job.c.id == sa.bindparam("its_id"))
+_NEXT = by_writers(one=next_job(), many=next_job(passed_over=MOST_LOCKED))
+_DUE = next_job(locked=False)
 _NOW = sa.bindparam("now", type_=sa.Double)
+_HIGHEST = sa.bindparam("highest", type_=sa.Integer)
 _START = (
     sa.update(job)
     .where(job.c.id == sa.bindparam("its_id"), job.c.status == JobStatus.QUEUED)
     .values(
         status=JobStatus.RUNNING,
         boot_id=sa.bindparam("its_boot"),
+        begun=sa.bindparam("first", type_=sa.Boolean),
+        claim=sa.case((job.c.claim < _HIGHEST, _HIGHEST), else_=job.c.claim) + 1,
         attempts=job.c.attempts + 1,
         started_at=sa.case((job.c.created_at > _NOW, job.c.created_at), else_=_NOW),
         error_code=None,
@@ -38,15 +58,18 @@ _START = (
     )
     .returning(job)
 )
+_KEPT = sa.update(job).where(job.c.id == sa.bindparam("its_id")).values(kept_since_crash=True)
 
 
 class JobRepository:
     """The queue of ingestion jobs. Safe with several workers, and with several processes on PostgreSQL.
 
+    What changes a claimed job takes it as `claim` returned it, and does nothing when the claim is no longer the job's.
+
     Example:
         >>> jobs = JobRepository(database)
         >>> job, document = jobs.claim(boot_id)
-        >>> jobs.fail(job.id, code="malformed", detail="The file is damaged.")
+        >>> jobs.fail(job, code="malformed", detail="The file is damaged.")
         True
     """
 
@@ -54,83 +77,106 @@ class JobRepository:
         self._database = database
         self._clock = clock
         self._served = 0.0  # when the last job was started
-        self._next_job = next_job()  # composed once, as above
+        self._highest = 0  # claim of this process
 
-    def claim(self, boot_id: str) -> tuple[Job, Document] | None:
+    def claim(self, boot_id: str) -> tuple[ClaimedJob, Document] | None:
         """Claim the next job (see `app.db.job_queue`) for this process; None when no job can start."""
         claimed = self.claim_several(boot_id, most=1, most_bytes=0)
         return claimed[0] if claimed else None
 
-    def claim_several(self, boot_id: str, *, most: int, most_bytes: int) -> Sequence[tuple[Job, Document]]:
-        """Claim at most `most` jobs in one transaction, and no further job after `most_bytes` of files."""
-        with self._database.read() as connection:  # an idle worker takes no write lock
-            if connection.execute(_WAITS).scalar() is None:
-                return []
-        claimed: list[tuple[Job, Document]] = []
-        with self._database.write() as connection:
-            while len(claimed) < most:
-                # the document is locked before the job, as everywhere, so that transactions cannot deadlock
-                job_id = connection.execute(self._next_job, {"now": self._clock()}).scalar()
-                if job_id is None:
-                    break
-                # strictly rising, so that no two users were served at the same time
-                self._served = now = max(self._clock(), self._served + 1e-6)
-                row = connection.execute(_START, {"its_id": job_id, "its_boot": boot_id, "now": now}).one_or_none()
-                if row is None:
-                    continue  # another process claimed it in between: take the next
-                set_document(connection, job_id, status=DocumentStatus.EXTRACTING, done=0, total=0, updated_at=now)
-                found = read_document(connection, row.document_id)
-                claimed.append((to_job(row), found))
-                most_bytes -= found.bytes
-                if most_bytes <= 0:
-                    break
+    def claim_several(self, boot_id: str, *, most: int, most_bytes: int) -> Sequence[tuple[ClaimedJob, Document]]:
+        """Claim at most `most` jobs in one transaction, and no further job after `most_bytes` of files.
+
+        The caller begins the first at once. A job that ran when its process died is claimed by itself from then on.
+        While other claimers have locked the jobs that could start, it tries again, for half a second at most.
+        """
+        for _ in range(_TRIES):
+            with self._database.read() as connection:  # an idle worker takes no write lock
+                if connection.execute(_WAITS).scalar() is None:
+                    return []
+            # A machine that stops may forget a claim, and the job is as it was before: no disk is waited for. A process
+            # that survives its PostgreSQL's crash is refused what it read under the forgotten claim.
+            with self._database.write_unflushed() as connection:
+                claimed = self._claim_in(connection, boot_id, most=most, most_bytes=most_bytes)
+                if claimed or connection.execute(_DUE, {"now": self._clock()}).first() is None:
+                    return claimed
+            time.sleep(random.uniform(*_AGAIN_SECONDS))  # noqa: S311 - so that claimers do not meet again
+        return []
+
+    def _claim_in(
+        self, connection: sa.Connection, boot_id: str, *, most: int, most_bytes: int
+    ) -> list[tuple[ClaimedJob, Document]]:
+        claimed: list[tuple[ClaimedJob, Document]] = []
+        while len(claimed) < most:
+            # the document is locked before the job, as everywhere, so that transactions cannot deadlock
+            found = connection.execute(_NEXT.on(connection), {"now": self._clock()}).one_or_none()
+            if found is None or (found.alone and claimed):
+                break
+            # strictly rising, so that no two users were served at the same time
+            self._served = now = max(self._clock(), self._served + 1e-6)
+            values = {"its_id": found.id, "its_boot": boot_id, "now": now, "highest": self._highest}
+            row = connection.execute(_START, values | {"first": not claimed}).one_or_none()
+            if row is None:
+                continue  # another process claimed it in between: take the next
+            self._highest = max(self._highest, row.claim)
+            set_document(connection, row.id, status=DocumentStatus.EXTRACTING, done=0, total=0, updated_at=now)
+            read = read_document(connection, row.document_id)
+            claimed.append((to_claimed_job(row), read))
+            most_bytes -= read.bytes
+            if most_bytes <= 0 or found.alone:
+                break
         return claimed
 
-    def runs(self, job_id: str) -> bool:
-        """Whether the job still runs; not after a cancellation, or a deletion or new version of its document."""
+    def runs(self, claimed: ClaimedJob) -> bool:
+        """Whether a job still runs; not after a cancellation, or a deletion or new version of its document."""
         with self._database.read() as connection:
-            status = connection.execute(_STATUS, {"its_id": job_id}).scalar()
-        return bool(status == JobStatus.RUNNING)
+            return job_queue.runs(connection, claimed)
 
-    def progress(self, job_id: str, stage: Stage, *, done: int, total: int) -> bool:
-        """Write the progress of a running job; False when it was cancelled and the worker should stop."""
-        return job_id in self.progress_of({job_id: (done, total)}, stage)
+    def is_lost(self, claimed: ClaimedJob) -> bool:
+        """Whether others read a job's document: it was queued again, or claimed again. It never comes back."""
+        with self._database.read() as connection:
+            return job_queue.is_lost(connection, claimed)
+
+    def progress(self, claimed: ClaimedJob, stage: Stage, *, done: int, total: int) -> bool:
+        """Write the progress of a running job; False when it does not run and the worker should stop."""
+        return bool(self.progress_of({claimed: (done, total)}, stage))
 
     def progress_of(
         self,
-        reports: dict[str, tuple[int, int]],
+        reports: Mapping[ClaimedJob, tuple[int, int]],
         stage: Stage,
         *,
-        also: Callable[[sa.Connection, str], object] | None = None,
-    ) -> set[str]:
-        """Write the progress of jobs, (done, total) by id; returns the running ones, after calling `also` for each."""
+        also: Callable[[sa.Connection, ClaimedJob], object] | None = None,
+    ) -> list[ClaimedJob]:
+        """Write the progress of jobs, (done, total) by job; returns the running ones, after calling `also` for each."""
         with self._database.write() as connection:
             now, status = self._clock(), DocumentStatus(stage.value)
             running = lock_running(connection, list(reports))
-            report_progress(connection, {job_id: reports[job_id] for job_id in running}, status, now=now)
-            for job_id in running if also is not None else ():
+            report_progress(connection, {each: reports[each] for each in running}, status, now=now)
+            for each in running if also is not None else ():
                 assert also is not None
-                also(connection, job_id)
-            return set(running)
+                also(connection, each)
+            return running
 
     def checkpoints(self, job_id: str, *, generation: int) -> dict[int, Checkpoint]:
         """The checkpoints that earlier attempts left, by first ordinal."""
         with self._database.read() as connection:
             return read_checkpoints(connection, job_id, generation=generation)
 
-    def keep(self, job_id: str, checkpoint: Checkpoint, *, total: int) -> bool:
-        """Store a checkpoint of a running job with `total` passages; False when the job was cancelled."""
+    def keep(self, claimed: ClaimedJob, checkpoint: Checkpoint, *, total: int) -> bool:
+        """Store a checkpoint of a running job with `total` passages; False when the job does not run."""
         with self._database.write() as connection:
-            running = lock_running(connection, [job_id])
+            running = lock_running(connection, [claimed])
             if running:
-                write_checkpoint(connection, job_id, checkpoint)
+                write_checkpoint(connection, claimed.id, checkpoint)
+                connection.execute(_KEPT, {"its_id": claimed.id})
                 done = checkpoint.first_ordinal + len(checkpoint.vectors)
-                set_document(connection, job_id, done=done, total=total, updated_at=self._clock())
+                set_document(connection, claimed.id, done=done, total=total, updated_at=self._clock())
             return bool(running)
 
     def commit(
         self,
-        job_id: str,
+        claimed: ClaimedJob,
         *,
         extraction: Extraction,
         passages: Sequence[Passage],
@@ -140,7 +186,7 @@ class JobRepository:
     ) -> CommitResult:
         """As `commit_all`, for one job."""
         version = Version(
-            job_id=job_id,
+            job=claimed,
             extraction=extraction,
             passages=passages,
             vectors=vectors,
@@ -153,7 +199,8 @@ class JobRepository:
         """Publish the version of each job, all in one transaction.
 
         It inserts text, chunks and vectors (as float16), deletes the chunks of the version before, and ends the job.
-        For a job that no longer runs, because its document was deleted or replaced, nothing is written.
+        For a job that no longer runs under its claim, because its document was deleted or replaced or another process
+        took the job over, nothing is written.
 
         Raises:
             StorageFull, StoreUnavailable: Nothing was written; the jobs still run.
@@ -169,49 +216,54 @@ class JobRepository:
             now = {(row.id, row.live_version) for row in connection.execute(live)}
         return {document_id for document_id, version in versions if (document_id, version) in now}
 
-    def fail(self, job_id: str, *, code: str, detail: str, also: Also | None = None) -> bool:
-        """Fail a running job with an error; the live version stays. False when the job was cancelled.
+    def fail(self, claimed: ClaimedJob, *, code: str, detail: str, also: Also | None = None) -> bool:
+        """Fail a running job with an error; the live version stays. False when the job does not run.
 
-        `also` runs in the same transaction, here and below, whether or not the job was cancelled.
+        `also` runs in the same transaction, here and below, whether or not the job runs, before the job is changed.
         """
         with self._database.write() as connection:
+            running = lock_running(connection, [claimed])
             if also is not None:
                 also(connection)
-            running = lock_running(connection, [job_id])
             if running:
-                fail_job(connection, job_id, code=code, detail=detail, now=self._clock())
+                fail_job(connection, claimed.id, code=code, detail=detail, now=self._clock())
             return bool(running)
 
-    def postpone(self, job_id: str, *, seconds: float, code: str, detail: str, also: Also | None = None) -> bool:
-        """Queue a running job again, to be retried after `seconds`; False when it was cancelled."""
+    def postpone(
+        self, claimed: ClaimedJob, *, seconds: float, code: str, detail: str, also: Also | None = None
+    ) -> bool:
+        """Queue a running job again, to be retried after `seconds`; False when it does not run."""
         with self._database.write() as connection:
+            running = lock_running(connection, [claimed])
             if also is not None:
                 also(connection)
-            running = lock_running(connection, [job_id])
             if running:
                 now = self._clock()
                 why = {"error_code": code, "error_detail": detail}
-                requeue_job(connection, job_id, now=now, next_attempt_at=now + seconds, **why)
+                requeue_job(connection, claimed.id, now=now, next_attempt_at=now + seconds, **why)
             return bool(running)
 
-    def release(self, job_id: str, *, also: Also | None = None) -> bool:
-        """Queue a running job again without counting the attempt; False when it no longer runs."""
+    def release(self, claimed: ClaimedJob, *, also: Also | None = None) -> bool:
+        """Queue a running job again without counting the attempt; False when it does not run."""
         with self._database.write() as connection:
+            running = lock_running(connection, [claimed])
             if also is not None:
                 also(connection)
-            running = lock_running(connection, [job_id])
             if running:
-                requeue_job(connection, job_id, now=self._clock(), started_at=None, attempts=job.c.attempts - 1)
+                requeue_job(connection, claimed.id, now=self._clock(), started_at=None, attempts=job.c.attempts - 1)
             return bool(running)
 
     def requeue_orphans(self, boot_id: str) -> int:
         """Queue the jobs again that another process was running when it died; returns their number. Call it at start.
 
         Queued jobs need not wait for the time they have, which was set by another process's clock.
-        After `MAX_CRASHES` crashes a job fails with the code "gave-up" instead.
+        After `MAX_CRASHES` crashes a job fails with the code "gave-up" instead. A crash counts where the job is known
+        to have begun and no block of its embeddings was kept since the crash before: neither a job that waited beside
+        another nor a long one that goes on is what the processes die of.
         """
+        is_suspect = sa.and_(job.c.begun, sa.not_(job.c.kept_since_crash))
         orphaned = (
-            sa.select(job.c.id, job.c.crashes)
+            sa.select(job.c.id, (job.c.crashes + sa.case((is_suspect, 1), else_=0)).label("crashes"))
             .join(document, document.c.job_id == job.c.id)
             .where(job.c.status == JobStatus.RUNNING, job.c.boot_id.is_distinct_from(boot_id))
             .order_by(document.c.id)
@@ -220,11 +272,12 @@ class JobRepository:
         with self._database.write() as connection:
             orphans = connection.execute(orphaned).all()
             for job_id, crashes in orphans:
-                if crashes + 1 >= MAX_CRASHES:
-                    detail = f"The server stopped {crashes + 1} times while reading this document."
+                if crashes >= MAX_CRASHES:
+                    detail = f"The server stopped {crashes} times while reading this document."
                     fail_job(connection, job_id, code="gave-up", detail=detail, now=self._clock())
                 else:
-                    requeue_job(connection, job_id, now=self._clock(), crashes=crashes + 1)
+                    values = {"crashes": crashes, "kept_since_crash": False, "alone": True}
+                    requeue_job(connection, job_id, now=self._clock(), **values)
             waiting = job.c.status == JobStatus.QUEUED, job.c.next_attempt_at > self._clock()
             connection.execute(sa.update(job).where(*waiting).values(next_attempt_at=0.0))
             latest = connection.execute(sa.select(sa.func.max(job.c.started_at))).scalar()

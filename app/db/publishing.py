@@ -7,6 +7,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.checkpoints import drop_checkpoints
+from app.db.document_rows import ClaimedJob
 from app.db.job_queue import lock_running
 from app.db.published_rows import Halves, Indexed, drop_older, finish_indexed, take_keys, write_chunks, write_texts
 from app.db.removal import remove_chunks
@@ -21,9 +22,9 @@ Also = Callable[[sa.Connection], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """The result of a job: `vectors` is `(len(passages), dim)` float32. `also` runs inside its transaction."""
+    """The result of a claimed job: `vectors` is `(len(passages), dim)` float32. `also` runs inside its transaction."""
 
-    job_id: str
+    job: ClaimedJob
     extraction: Extraction
     passages: Sequence[Passage]
     vectors: Vectors
@@ -34,7 +35,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """The changes of a commit; `written` is false when the job no longer ran, and nothing changed.
+    """The changes of a commit; `written` is false when the job no longer ran under its claim, and nothing changed.
 
     `new_keys` `(n,)` int64 are the keys of the passages in order, `removed_keys` those of the earlier live version.
     `originals` are the names of those of older versions, which must be deleted.
@@ -50,23 +51,22 @@ _NOTHING = CommitResult(written=False, new_keys=np.empty(0, np.int64), removed_k
 
 
 def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, now: float) -> tuple[CommitResult, ...]:
-    """Write each version whose job still runs; returns one result per version, in order.
+    """Write each version whose job still runs under its claim; returns one result per version, in order.
 
     Each table is written by one statement for all versions, since many small statements would dominate the time.
     """
-    running = lock_running(connection, [version.job_id for version in versions])
-    wanted = [version for version in versions if version.job_id in running]
+    running = set(lock_running(connection, [version.job for version in versions]))
+    wanted = [version for version in versions if version.job in running]
     if not wanted:
         return (_NOTHING,) * len(versions)
-    jobs = [running[version.job_id] for version in wanted]
-    removed = _remove_older_chunks(connection, jobs)
+    removed = _remove_older_chunks(connection, [version.job for version in wanted])
     keys = take_keys(connection, sum(len(version.passages) for version in wanted))
     indexed = []
-    for job, version in zip(jobs, wanted, strict=True):
+    for version in wanted:
         mine, keys = np.split(keys, [len(version.passages)])
         indexed.append(
             Indexed(
-                job,
+                version.job,
                 version.extraction,
                 version.passages,
                 mine,
@@ -81,9 +81,9 @@ def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, n
     for version in wanted:
         if version.also is not None:
             version.also(connection)
-    drop_checkpoints(connection, list(running))
+    drop_checkpoints(connection, [version.job.id for version in wanted])
     results = {
-        each.job.id: CommitResult(
+        each.job: CommitResult(
             written=True,
             new_keys=each.keys,
             removed_keys=removed.get(each.job.document_id, _NOTHING.removed_keys),
@@ -91,7 +91,7 @@ def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, n
         )
         for each in indexed
     }
-    return tuple(results.get(version.job_id, _NOTHING) for version in versions)
+    return tuple(results.get(version.job, _NOTHING) for version in versions)
 
 
 def _remove_older_chunks(connection: sa.Connection, jobs: Sequence[Job]) -> dict[str, Keys]:

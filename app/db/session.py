@@ -23,6 +23,7 @@ _BUSY_MS = 5_000  # how long SQLite waits for a lock another process holds
 _WRITE_WAIT_S = 30.0  # how long a writer waits for the writers before it
 _LOCK_MS = 30_000  # how long PostgreSQL waits for a row another transaction holds
 _WAL_LIMIT_BYTES = 64 << 20  # a log grown beyond this shrinks at its next checkpoint
+_SYNCHRONOUS = "synchronous = FULL"  # of SQLite's writer: a commit waits for the disk
 _OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 
 
@@ -99,6 +100,20 @@ class Database:
                 yield connection
 
     @contextmanager
+    def write_unflushed(self) -> Iterator[sa.Connection]:
+        """As `write`, without waiting for the disk: the commit outlives this process, and not always the machine.
+
+        Only where losing it changes nothing that anyone was told. A later transaction that is kept keeps this one too.
+
+        Raises:
+            StoreUnavailable, StorageFull: As `write`.
+        """
+        with self._turn():
+            self._group.end()
+            with _domain_errors(), self._writer.connect() as connection, _unflushed(connection):
+                yield connection
+
+    @contextmanager
     def write_shortly(self) -> Iterator[sa.Connection]:
         """As `write`, for a few statements: on SQLite waiting writers share one commit (`app.db.group_commit`).
 
@@ -144,6 +159,24 @@ class Database:
         finally:
             self._holder = None
             self._lock.release()
+
+
+@contextmanager
+def _unflushed(connection: sa.Connection) -> Iterator[None]:
+    """A transaction whose commit returns before it is on disk; the connection's next one waits for the disk again."""
+    if kind_of(connection) == "postgresql":
+        with connection.begin():
+            connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
+            yield
+        return
+    driver = connection.connection.dbapi_connection
+    assert driver is not None, "it is connected"
+    driver.execute("PRAGMA synchronous = NORMAL")  # it does nothing inside a transaction
+    try:
+        with connection.begin():
+            yield
+    finally:
+        driver.execute(f"PRAGMA {_SYNCHRONOUS}")
 
 
 def require_driver(module: str, *, extra: str) -> None:
@@ -195,7 +228,7 @@ def _open_sqlite(url: sa.URL) -> tuple[sa.Engine, sa.Engine]:
         max_overflow=32,
     )
     on_both = ("foreign_keys = ON", f"busy_timeout = {_BUSY_MS}")
-    on_writer = ("journal_mode = WAL", "synchronous = FULL", f"journal_size_limit = {_WAL_LIMIT_BYTES}")
+    on_writer = ("journal_mode = WAL", _SYNCHRONOUS, f"journal_size_limit = {_WAL_LIMIT_BYTES}")
     on_reader = ("wal_autocheckpoint = 0", "query_only = ON")
     _on_connect(writer, pragmas=(*on_both, *on_writer), begin="BEGIN IMMEDIATE")
     _on_connect(reader, pragmas=(*on_both, *on_reader), begin="BEGIN")

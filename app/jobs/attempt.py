@@ -2,7 +2,8 @@
 
 Embedding is billed per attempt. Tokens are reserved before the first one is embedded and settled once, in the
 transaction that changes the job. An attempt that will be retried pays for the blocks it kept; the retry pays for the
-rest. So the ledger rows of a job add up to what embedding its document cost.
+rest. So does an attempt that lost its job to another claim. So the ledger rows of a job add up to what embedding its
+document cost.
 """
 
 from dataclasses import dataclass, field
@@ -10,10 +11,12 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 
 from app.clock import pause_after
+from app.db.document_rows import ClaimedJob
+from app.db.job_queue import is_lost
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.ids import new_id
 from app.telemetry.stations import Work
-from app.types import Document, Job, Operation, Principal, Reservation, Role, Settlement, UsageStatus
+from app.types import Document, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 from app.usage.budgets.repository import WAITING_CODE
 from app.usage.ledger.ledger import Ledger
 from ingestion.errors import DiskFailed, IngestionError, NoRoom, ParserCrashed
@@ -29,7 +32,7 @@ class Attempt:
     `kept_tokens` is the part of them in checkpoints, which a retry does not embed again.
     """
 
-    job: Job
+    job: ClaimedJob
     document: Document
     prepared: Prepared | None = None
     event_id: str | None = None
@@ -59,7 +62,10 @@ class Stopped(Exception):
 
 
 class Overtaken(Exception):
-    """The job was cancelled, or its document was deleted or replaced by a newer version; its result is discarded."""
+    """The job no longer runs under the attempt's claim, and its result is discarded.
+
+    It was cancelled, its document was deleted or replaced by a newer version, or the job was claimed again.
+    """
 
 
 FIRST_SECONDS = 2.0
@@ -149,3 +155,9 @@ class Billing:
         """Settle the attempt's reservation, if it has one, in the caller's transaction."""
         if attempt.event_id is not None:
             self._ledger.settle_in(connection, attempt.event_id, Settlement(status=status, input_tokens=tokens))
+
+    def settle_last_in(self, connection: sa.Connection, attempt: Attempt, status: UsageStatus) -> None:
+        """As `settle_in`, for all that was read: no retry follows, except where the job is another claim's by now."""
+        if attempt.event_id is not None:
+            tokens = attempt.kept_tokens if is_lost(connection, attempt.job) else attempt.read_tokens
+            self.settle_in(connection, attempt, status, tokens=tokens)

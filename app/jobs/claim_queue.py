@@ -6,7 +6,7 @@ from collections import deque
 from app.db.jobs import JobRepository
 from app.jobs.attempt import Attempt
 
-_MOST = 16  # a claim is a durable write, which costs as much as reading a small file
+_HELD = 2  # jobs that wait here for each parser, at most: other processes could begin them
 _MOST_BYTES = 64 << 10  # of the files claimed together: a large file is claimed alone, when its turn comes
 
 
@@ -14,13 +14,14 @@ class ClaimQueue:
     """Hands claimed jobs to the parser threads. Safe to use from any thread.
 
     Example:
-        >>> queue = ClaimQueue(jobs, boot_id)
+        >>> queue = ClaimQueue(jobs, boot_id, parsers=2)
         >>> attempt = queue.take()  # None when no job waits
     """
 
-    def __init__(self, jobs: JobRepository, boot_id: str) -> None:
+    def __init__(self, jobs: JobRepository, boot_id: str, *, parsers: int = 1) -> None:
         self._jobs = jobs
         self._boot_id = boot_id
+        self._most = 1 + _HELD * parsers  # the first is begun at once
         self._lock = threading.Lock()
         self._attempts: deque[Attempt] = deque()
         self._closed = False
@@ -28,7 +29,7 @@ class ClaimQueue:
         self._calls = 0  # to `wake`
 
     def take(self) -> Attempt | None:
-        """The next job's attempt; None when none waits, or after `close`.
+        """The next job's attempt, to be begun at once; None when none waits, or after `close`.
 
         Raises:
             StoreUnavailable, StorageFull: The queue cannot be read or written now.
@@ -37,7 +38,7 @@ class ClaimQueue:
             if self._closed:
                 return None
             if not self._attempts:
-                claimed = self._jobs.claim_several(self._boot_id, most=_MOST, most_bytes=_MOST_BYTES)
+                claimed = self._jobs.claim_several(self._boot_id, most=self._most, most_bytes=_MOST_BYTES)
                 self._attempts.extend(Attempt(job, document) for job, document in claimed)
                 if len(claimed) > 1:
                     self.wake()

@@ -8,6 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.checkpoints import Checkpoint
+from app.db.document_rows import ClaimedJob
 from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult, Version
 from app.documents.files import DocumentFiles
@@ -127,7 +128,7 @@ class EmbedStage:
             tokens=block.tokens,
             vectors=vectors,
         )
-        if not self._jobs.keep(attempt.job.id, checkpoint, total=attempt.passages):
+        if not self._jobs.keep(attempt.job, checkpoint, total=attempt.passages):
             raise Overtaken
         attempt.kept_tokens += block.tokens
 
@@ -178,26 +179,26 @@ class EmbedStage:
     def _begin(self, wanted: Sequence[tuple[Attempt, int, int]]) -> list[Attempt]:
         """Reserve the tokens of attempts, given as (attempt, passages done, tokens); returns those to embed.
 
-        The others get their outcome here: their job was cancelled, or a budget has no room for them.
+        The others get their outcome here: their job no longer runs, or a budget has no room for them.
         """
-        by_job = {attempt.job.id: (attempt, tokens) for attempt, _, tokens in wanted}
-        events: dict[str, str] = {}
-        refused: dict[str, BudgetExceeded] = {}
+        by_job = {attempt.job: (attempt, tokens) for attempt, _, tokens in wanted}
+        events: dict[ClaimedJob, str] = {}
+        refused: dict[ClaimedJob, BudgetExceeded] = {}
 
-        def reserve(connection: sa.Connection, job_id: str) -> None:
-            attempt, tokens = by_job[job_id]
+        def reserve(connection: sa.Connection, job: ClaimedJob) -> None:
+            attempt, tokens = by_job[job]
             try:
-                events[job_id] = self._billing.reserve_in(connection, attempt, tokens=tokens)
+                events[job] = self._billing.reserve_in(connection, attempt, tokens=tokens)
             except BudgetExceeded as error:
-                refused[job_id] = error
+                refused[job] = error
 
-        reports = {attempt.job.id: (done, attempt.passages) for attempt, done, _ in wanted}
+        reports = {attempt.job: (done, attempt.passages) for attempt, done, _ in wanted}
         self._jobs.progress_of(reports, Stage.EMBEDDING, also=reserve)
         begun = []
         for attempt, _, _ in wanted:
-            attempt.event_id = events.get(attempt.job.id)
-            if attempt.job.id in refused:
-                self._outcomes.end(attempt, refused[attempt.job.id])
+            attempt.event_id = events.get(attempt.job)
+            if attempt.job in refused:
+                self._outcomes.end(attempt, refused[attempt.job])
             elif attempt.event_id is None:
                 self._outcomes.overtaken(attempt)
             else:
@@ -209,7 +210,7 @@ class EmbedStage:
             raise Stopped
 
     def _commit(self, attempts: Sequence[Attempt], vectors: Sequence[Vectors], *, generation: int) -> list[_Written]:
-        """Write attempts in one transaction; returns those whose job was still running."""
+        """Write attempts in one transaction; returns those whose job still ran under its claim."""
         versions = [self._version(*each, generation=generation) for each in zip(attempts, vectors, strict=True)]
         with self._instruments.together("commit", [attempt.work for attempt in attempts]):
             results = self._jobs.commit_all(versions)
@@ -246,7 +247,7 @@ class EmbedStage:
 
         prepared = attempt.ready
         return Version(
-            job_id=attempt.job.id,
+            job=attempt.job,
             extraction=prepared.extraction,
             passages=prepared.passages,
             vectors=vectors,

@@ -1,4 +1,4 @@
-"""The outcomes of attempts: indexed, queued again, postponed, cancelled, or failed with an error code."""
+"""The outcomes of attempts: indexed, queued again, postponed, cancelled, lost, or failed with an error code."""
 
 import threading
 from collections.abc import Callable
@@ -51,17 +51,15 @@ class Outcomes:
             case Stopped():
                 attempt.work.span.end(error="stopped")
                 also = self._settled(attempt, UsageStatus.SERVER_ABORT, tokens=attempt.kept_tokens)
-                self._try(partial(self._jobs.release, attempt.job.id, also=also))
+                self._try(partial(self._jobs.release, attempt.job, also=also))
             case Overtaken():
                 self.overtaken(attempt)
             case _:
                 self._fail_or_postpone(attempt, error)
 
     def overtaken(self, attempt: Attempt) -> None:
-        """End an attempt whose job was cancelled or replaced: only its ledger row is settled."""
-        if attempt.event_id is not None:
-            self._try(partial(self._billing.settle, attempt, UsageStatus.ERROR, tokens=attempt.read_tokens))
-        self._forget(attempt, "cancelled")
+        """End an attempt whose job was cancelled, replaced or claimed again: only its ledger row is settled."""
+        self._try(partial(self._settle_overtaken, attempt))
 
     def indexed(self, attempt: Attempt) -> None:
         """End an attempt whose document was indexed; the commit has written the outcome."""
@@ -75,22 +73,33 @@ class Outcomes:
         seconds = delay_after(error, attempts=attempt.job.attempts)
         if seconds is not None:
             also = self._settled(attempt, UsageStatus.ERROR, tokens=attempt.kept_tokens)
-            postpone = partial(
-                self._jobs.postpone, attempt.job.id, seconds=seconds, code=code, detail=detail, also=also
-            )
+            postpone = partial(self._jobs.postpone, attempt.job, seconds=seconds, code=code, detail=detail, also=also)
             self._try(postpone)
             self._metrics.ingested.labels("postponed").inc()
             attempt.work.span.end(error=code)
             return
-        also = self._settled(attempt, UsageStatus.ERROR, tokens=attempt.read_tokens)
-        self._try(partial(self._jobs.fail, attempt.job.id, code=code, detail=detail, also=also))
+        also = partial(self._billing.settle_last_in, attempt=attempt, status=UsageStatus.ERROR)
+        self._try(partial(self._jobs.fail, attempt.job, code=code, detail=detail, also=also))
         self._forget(attempt, "failed")
+
+    def _settle_overtaken(self, attempt: Attempt) -> None:
+        lost = self._jobs.is_lost(attempt.job)
+        if attempt.event_id is not None:
+            tokens = attempt.kept_tokens if lost else attempt.read_tokens
+            self._billing.settle(attempt, UsageStatus.ERROR, tokens=tokens)
+        if lost:  # the job goes on, and so its password stays
+            self._end(attempt, "lost")
+        else:
+            self._forget(attempt, "cancelled")
 
     def _settled(self, attempt: Attempt, status: UsageStatus, *, tokens: int) -> Callable[[sa.Connection], object]:
         return lambda connection: self._billing.settle_in(connection, attempt, status, tokens=tokens)
 
     def _forget(self, attempt: Attempt, outcome: str) -> None:
         self._passwords.forget(attempt.job.id)
+        self._end(attempt, outcome)
+
+    def _end(self, attempt: Attempt, outcome: str) -> None:
         self._metrics.ingested.labels(outcome).inc()
         attempt.work.span.end(error=None if outcome == "indexed" else outcome)
 

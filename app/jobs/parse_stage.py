@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
+from app.db.document_rows import ClaimedJob
 from app.db.jobs import JobRepository
 from app.documents.files import DocumentFiles
 from app.documents.passwords import Passwords
@@ -15,7 +16,6 @@ from app.jobs.embed_queue import EmbedQueue
 from app.jobs.outcomes import Outcomes
 from app.telemetry.logs import logger
 from app.telemetry.stations import Instruments
-from app.types import Job
 from ingestion.errors import Malformed
 from ingestion.pipeline import Pipeline
 from ingestion.types import Progress
@@ -24,10 +24,10 @@ IDLE_SECONDS = 0.5
 _PROGRESS_SECONDS = 0.25  # between two reports: each is a transaction
 
 
-def progress_of(jobs: JobRepository, job: Job, stop: threading.Event) -> Callable[[Progress], None]:
+def progress_of(jobs: JobRepository, job: ClaimedJob, stop: threading.Event) -> Callable[[Progress], None]:
     """A callback that writes a job's progress to the database, at most four times a second.
 
-    It raises `Stopped` when `stop` is set, and `Overtaken` when the job is no longer running.
+    It raises `Stopped` when `stop` is set, and `Overtaken` when the job no longer runs under its claim.
     """
     due = time.monotonic() + _PROGRESS_SECONDS
 
@@ -38,7 +38,7 @@ def progress_of(jobs: JobRepository, job: Job, stop: threading.Event) -> Callabl
         if time.monotonic() < due:
             return
         due = time.monotonic() + _PROGRESS_SECONDS
-        if not jobs.progress(job.id, progress.stage, done=progress.done, total=progress.total):
+        if not jobs.progress(job, progress.stage, done=progress.done, total=progress.total):
             raise Overtaken
 
     return report
@@ -106,7 +106,7 @@ class ParseStage:
         job = attempt.job
         if self._stop.is_set():
             raise Stopped
-        if not self._jobs.runs(job.id):
+        if not self._jobs.runs(job):
             raise Overtaken
         self._files.spool.require_room()
         name = self._files.original_of(attempt.document.id, job.version)
@@ -116,7 +116,7 @@ class ParseStage:
                 with suppress(FileNotFoundError):
                     path = stack.enter_context(self._files.store.local_copy(name))
             if path is None:
-                if not self._jobs.runs(job.id):
+                if not self._jobs.runs(job):
                     raise Overtaken
                 raise Malformed("The original of this document is missing; upload it again.")
             attempt.prepared = self._pipeline.prepare(

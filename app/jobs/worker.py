@@ -63,7 +63,7 @@ class Worker:
         self._stop = threading.Event()
         self._index = index
         self._lexical = lexical
-        self._claims = ClaimQueue(jobs, boot_id)
+        self._claims = ClaimQueue(jobs, boot_id, parsers=parsers)
         self._outcomes = Outcomes(jobs=jobs, billing=billing, passwords=passwords, metrics=metrics)
         most = _WAITING_BLOCKS * pipeline.block_passages
         self._queue = EmbedQueue(most_passages=most, most_documents=_WAITING_DOCUMENTS)

@@ -218,7 +218,13 @@ job = sa.Table(
     sa.Column("user_id", sa.Text, nullable=False),
     sa.Column("key_id", sa.Text, nullable=False),
     sa.Column("crashes", sa.Integer, nullable=False, server_default=sa.text("0")),  # processes that died running it
+    sa.Column("kept_since_crash", sa.Boolean, nullable=False, server_default=sa.false()),  # a block of its embeddings
+    sa.Column("alone", sa.Boolean, nullable=False, server_default=sa.false()),  # since a crash it is claimed by itself
     sa.Column("boot_id", sa.Text),  # the process that runs it
+    sa.Column(
+        "claim", sa.Integer, nullable=False, server_default=sa.text("0")
+    ),  # number of the last one; it only rises
+    sa.Column("begun", sa.Boolean, nullable=False, server_default=sa.false()),  # by that claim; others may begin later
     sa.Column("error_code", sa.Text),
     sa.Column("error_detail", sa.Text),
     sa.Column("created_at", sa.Double, nullable=False),

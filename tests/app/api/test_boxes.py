@@ -38,7 +38,7 @@ def index_next(state: State) -> None:
     path = path_of(state.corpus.files, document.id, document.version)
     extraction = LocalExtractor().extract(path, filename=document.filename, password="hunter2")
     state.corpus.jobs.commit(
-        job.id,
+        job,
         extraction=extraction,
         passages=[Passage(0, 0, len(extraction.text), None, None, (), extraction.text, extraction.text, 9)],
         vectors=vectors_of(1),

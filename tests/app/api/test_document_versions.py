@@ -22,7 +22,7 @@ def index_next(state: State) -> str:
     job, document = claimed
     extraction, passages = extraction_of([f"passage {n} of version {document.version}" for n in range(3)])
     state.corpus.jobs.commit(
-        job.id,
+        job,
         extraction=extraction,
         passages=passages,
         vectors=vectors_of(3),

@@ -14,7 +14,7 @@ from tests.app.api.uploading import send, with_state
 def fail_next(state: State, code: str) -> str:
     claimed = state.corpus.jobs.claim("boot-test")
     assert claimed is not None
-    state.corpus.jobs.fail(claimed[0].id, code=code, detail="It needs a password.")
+    state.corpus.jobs.fail(claimed[0], code=code, detail="It needs a password.")
     return claimed[1].id
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from app.db.collections import CollectionRepository
+from app.db.document_rows import ClaimedJob
 from app.db.documents import DocumentRepository
 from app.db.generations import GenerationRepository, GenerationStatus
 from app.db.jobs import JobRepository
@@ -14,7 +15,7 @@ from app.db.publishing import CommitResult
 from app.db.session import Database
 from app.documents.ports import new_object_name
 from app.ids import new_id
-from app.types import Document, Job, NewDocument
+from app.types import Document, NewDocument
 from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo, Metadata
@@ -125,16 +126,16 @@ class Library:
             new = replace(new, original=original)
         return self.documents.create(new, user_id="u1", key_id="k1")[0]
 
-    def claim(self) -> Job:
+    def claim(self) -> ClaimedJob:
         """The oldest waiting job."""
         claimed = self.jobs.claim("boot-1")
         assert claimed is not None
         return claimed[0]
 
-    def commit(self, job: Job, texts: Sequence[str]) -> CommitResult:
+    def commit(self, job: ClaimedJob, texts: Sequence[str]) -> CommitResult:
         extraction, passages = extraction_of(texts)
         return self.jobs.commit(
-            job.id,
+            job,
             extraction=extraction,
             passages=passages,
             vectors=vectors_of(len(texts)),

@@ -34,7 +34,7 @@ def test_blocks_come_back_as_they_were_and_only_to_their_generation(library: Lib
     created = library.upload()
     job = library.claim()
     for each in (block(0), block(3), block(6, generation=2)):
-        assert library.jobs.keep(job.id, each, total=9)
+        assert library.jobs.keep(job, each, total=9)
 
     found = library.jobs.checkpoints(job.id, generation=1)
 
@@ -48,8 +48,8 @@ def test_blocks_come_back_as_they_were_and_only_to_their_generation(library: Lib
 def test_a_block_kept_again_takes_the_place_of_the_first(library: Library) -> None:
     library.upload()
     job = library.claim()
-    library.jobs.keep(job.id, block(0, digest="old"), total=3)
-    library.jobs.keep(job.id, block(0, digest="new"), total=3)
+    library.jobs.keep(job, block(0, digest="old"), total=3)
+    library.jobs.keep(job, block(0, digest="new"), total=3)
 
     assert [each.digest for each in library.jobs.checkpoints(job.id, generation=1).values()] == ["new"]
 
@@ -57,11 +57,10 @@ def test_a_block_kept_again_takes_the_place_of_the_first(library: Library) -> No
 def test_blocks_outlive_a_release_a_delay_and_a_crash(library: Library) -> None:
     library.upload()
     job = library.claim()
-    library.jobs.keep(job.id, block(0), total=3)
+    library.jobs.keep(job, block(0), total=3)
 
-    library.jobs.release(job.id)
-    library.claim()
-    library.jobs.postpone(job.id, seconds=-1, code="c", detail="d")
+    library.jobs.release(job)
+    library.jobs.postpone(library.claim(), seconds=-1, code="c", detail="d")
     library.claim()
     library.jobs.requeue_orphans("boot-2")
 
@@ -72,7 +71,7 @@ def test_blocks_outlive_a_release_a_delay_and_a_crash(library: Library) -> None:
     "end",
     [
         lambda library, job: library.commit(job, ["words"]),
-        lambda library, job: library.jobs.fail(job.id, code="c", detail="d"),
+        lambda library, job: library.jobs.fail(job, code="c", detail="d"),
         lambda library, job: library.jobs.cancel(job.id, tenant_id="t1"),
         lambda library, job: library.documents.delete(job.document_id, tenant_id="t1"),
         lambda library, job: library.upload("new bytes", external_id="x"),
@@ -82,11 +81,11 @@ def test_blocks_outlive_a_release_a_delay_and_a_crash(library: Library) -> None:
 def test_blocks_go_when_the_job_ends(library: Library, end: Callable[[Library, Job], object]) -> None:
     library.upload(external_id="x")
     job = library.claim()
-    library.jobs.keep(job.id, block(0), total=3)
+    library.jobs.keep(job, block(0), total=3)
     assert kept(library) == 1
 
     end(library, job)
 
     assert kept(library) == 0
-    assert not library.jobs.keep(job.id, block(0), total=3), "nothing is kept for a job that does not run"
+    assert not library.jobs.keep(job, block(0), total=3), "nothing is kept for a job that does not run"
     assert kept(library) == 0

@@ -156,7 +156,7 @@ def test_error_refuses_a_duplicate(library: Library, external_id: str | None, co
 
 def test_a_failed_document_is_queued_again_by_its_duplicate(library: Library) -> None:
     created = library.upload("same")
-    library.jobs.fail(library.claim().id, code="no-text", detail="There is no text.")
+    library.jobs.fail(library.claim(), code="no-text", detail="There is no text.")
 
     again = library.upload("same")
 
@@ -182,7 +182,7 @@ def test_only_bytes_that_are_there_are_known_before_they_are_stored(library: Lib
 
 def test_a_failed_document_that_is_known_is_queued_again_and_told(library: Library) -> None:
     created = library.upload("same")
-    library.jobs.fail(library.claim().id, code="no-text", detail="There is no text.")
+    library.jobs.fail(library.claim(), code="no-text", detail="There is no text.")
     told: list[str] = []
 
     new = new_document(library.collection_id, "same")
@@ -349,7 +349,7 @@ def test_retry_queues_a_failed_document_and_no_other(library: Library) -> None:
     created = library.upload()
     with pytest.raises(Conflict):
         library.documents.retry(created.id, tenant_id="t1", user_id="u", key_id="k")
-    library.jobs.fail(library.claim().id, code="no-text", detail="There is no text.")
+    library.jobs.fail(library.claim(), code="no-text", detail="There is no text.")
 
     retried = library.documents.retry(created.id, tenant_id="t1", user_id="u2", key_id="k2")
 

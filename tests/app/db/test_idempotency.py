@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from app.db.idempotency import KEPT_SECONDS, IdempotencyRepository, KeptAnswer, forget_answers, note_effect
 from app.db.session import Database
-from app.db.tables.documents import idempotent_request
+from app.db.tables.documents import idempotent_request, tenant
 from app.db.tenants import ensure_tenant
 from app.errors import AnswerNotKept, IdempotencyKeyReused, RequestRunning
 
@@ -145,6 +145,79 @@ def test_a_request_whose_effect_is_committed_does_not_run_again_after_a_crash(re
 
     with pytest.raises(AnswerNotKept):
         after_a_crash.claim("r1", tenant_id="t1", fingerprint="a")
+
+
+def test_a14_of_two_processes_that_work_on_a_request_only_its_holder_has_an_effect(requests, database, clock):
+    """The second took the first for dead; the transaction of the first is rolled back, and its answer not kept."""
+    first, second = copy_context(), copy_context()
+    other = IdempotencyRepository(database, boot_id="boot-2", clock=clock)
+    effects: list[str] = []
+
+    def work(on: IdempotencyRepository) -> None:
+        assert on.claim("r1", tenant_id="t1", fingerprint="a") is None
+        on.enter("r1")
+
+    def effect(name: str) -> None:
+        with database.write() as connection:
+            connection.execute(sa.insert(tenant).values(id=name, created_at=0.0))
+            note_effect(connection)
+        effects.append(name)
+
+    first.run(work, requests)
+    second.run(work, other)
+    with pytest.raises(RequestRunning):
+        first.run(effect, "first")
+    second.run(effect, "second")
+    with pytest.raises(RequestRunning):
+        first.run(effect, "first again")
+    requests.keep("r1", KeptAnswer(status=200, media_type="text/plain", body=b"of the first"))
+    requests.release("r1")
+    other.keep("r1", ANSWER)
+
+    assert effects == ["second"]
+    with database.read() as connection:
+        found = connection.execute(sa.select(tenant.c.id).where(tenant.c.id.in_(("first", "first again", "second"))))
+        assert found.scalars().all() == ["second"]
+    assert other.claim("r1", tenant_id="t1", fingerprint="a") == ANSWER
+    assert requests.claim("r1", tenant_id="t1", fingerprint="a") == ANSWER
+
+
+def test_a_request_that_another_process_took_over_and_released_has_no_effect_here(requests, database, clock):
+    mine = copy_context()
+
+    def work() -> None:
+        requests.claim("r1", tenant_id="t1", fingerprint="a")
+        requests.enter("r1")
+
+    def effect() -> None:
+        with database.write() as connection:
+            note_effect(connection)
+
+    mine.run(work)
+    other = IdempotencyRepository(database, boot_id="boot-2", clock=clock)
+    other.claim("r1", tenant_id="t1", fingerprint="a")
+    other.release("r1")
+
+    with pytest.raises(RequestRunning):
+        mine.run(effect)
+    requests.release("r1")
+    mine.run(effect)  # after its own release a request is no longer one with a key
+
+
+def test_a_request_may_have_several_effects(requests, database):
+    def run() -> None:
+        requests.claim("r1", tenant_id="t1", fingerprint="a")
+        requests.enter("r1")
+        for _ in range(2):
+            with database.write() as connection:
+                note_effect(connection)
+        requests.keep("r1", ANSWER)
+        with database.write() as connection:
+            note_effect(connection)
+
+    copy_context().run(run)
+
+    assert requests.claim("r1", tenant_id="t1", fingerprint="a") == ANSWER
 
 
 def test_a_request_that_fails_after_its_effect_does_not_run_again(requests, database):

@@ -60,7 +60,7 @@ def test_many_claimers_share_the_queue_without_overlap(library: Library) -> None
 def test_progress_shows_on_the_document(library: Library) -> None:
     created, job = library.upload(), library.claim()
 
-    assert library.jobs.progress(job.id, Stage.EMBEDDING, done=3, total=8)
+    assert library.jobs.progress(job, Stage.EMBEDDING, done=3, total=8)
     found = library.get(created.id)
     assert (found.status, found.done, found.total) == (DocumentStatus.EMBEDDING, 3, 8)
 
@@ -70,7 +70,7 @@ def test_a_commit_makes_text_chunks_and_vectors_visible_together(library: Librar
     extraction, passages = extraction_of(["Grüße 😀 one", "two"], title="Title")
 
     result = library.jobs.commit(
-        job.id,
+        job,
         extraction=extraction,
         passages=passages,
         vectors=vectors_of(2),
@@ -147,8 +147,8 @@ def test_a_document_deleted_while_it_is_ingested_stays_deleted(library: Library)
 
     assert not result.written
     assert result.new_keys.tolist() == []
-    assert not library.jobs.progress(job.id, Stage.EMBEDDING, done=1, total=1)
-    assert not library.jobs.fail(job.id, code="x", detail="x")
+    assert not library.jobs.progress(job, Stage.EMBEDDING, done=1, total=1)
+    assert not library.jobs.fail(job, code="x", detail="x")
     assert library.jobs.get(job.id, tenant_id="t1").status == JobStatus.CANCELLED
     with library.database.read() as connection:
         for table in (chunk, chunk_vector):
@@ -180,7 +180,7 @@ def test_a_version_overtaken_while_it_is_ingested_is_cancelled(library: Library)
     overtaken = library.claim()
     newest = library.upload("second", external_id="x")
 
-    assert not library.jobs.progress(overtaken.id, Stage.CHUNKING, done=0, total=1)
+    assert not library.jobs.progress(overtaken, Stage.CHUNKING, done=0, total=1)
     assert not library.commit(overtaken, ["first words"]).written
     assert library.get(newest.id).status == DocumentStatus.QUEUED
     library.commit(library.claim(), ["second words"])
@@ -196,7 +196,7 @@ def test_a_commit_that_fails_writes_nothing(library: Library) -> None:
 
     with pytest.raises(sa.exc.IntegrityError):
         library.jobs.commit(
-            job.id,
+            job,
             extraction=extraction,
             passages=[*passages, passages[0]],  # the same place twice
             vectors=vectors_of(2),
@@ -219,7 +219,7 @@ def test_a_failure_is_shown_and_the_version_before_stays(library: Library) -> No
     library.upload("new", external_id="x")
     job = library.claim()
 
-    assert library.jobs.fail(job.id, code="encrypted", detail="The file needs a password.")
+    assert library.jobs.fail(job, code="encrypted", detail="The file needs a password.")
 
     found = library.get(created.id)
     assert (found.status, found.live_version, found.chunks) == (DocumentStatus.FAILED, 1, 1)

@@ -77,7 +77,7 @@ def test_a_job_that_is_put_off_holds_up_nobody_and_waits_for_its_time(library: L
     claimed = jobs.claim("boot-1")
     assert claimed is not None
     assert claimed[0].id == first
-    assert jobs.postpone(first, seconds=60, code="store-unavailable", detail="It was locked.")
+    assert jobs.postpone(claimed[0], seconds=60, code="store-unavailable", detail="It was locked.")
 
     waiting = jobs.get(first, tenant_id="t1")
     next_one = jobs.claim("boot-1")

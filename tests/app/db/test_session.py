@@ -8,6 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.db.session import Database, check_sqlite, require_driver
+from app.db.tables.documents import tenant
 from app.errors import InvalidRequest, SetupError, StorageFull, StoreUnavailable
 
 COUNT = sa.text("SELECT count(*) FROM tenant")
@@ -104,6 +105,29 @@ def test_the_write_ahead_log_is_durable_and_only_the_writer_checkpoints(sqlite_d
         assert pragmas(connection) == {**shared, "synchronous": 2, "query_only": 0, "wal_autocheckpoint": 1000}
     with sqlite_database.read() as connection:
         assert pragmas(connection) == {**shared, "synchronous": 2, "query_only": 1, "wal_autocheckpoint": 0}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_write_that_may_be_lost_waits_for_no_disk_and_the_next_one_does(database: Database, fails: bool) -> None:
+    sqlite = database.kind == "sqlite"
+
+    def waits(connection: sa.Connection) -> bool:
+        asked = "PRAGMA synchronous" if sqlite else "SHOW synchronous_commit"
+        return connection.exec_driver_sql(asked).scalar() in {2, "on"}
+
+    try:
+        with database.write_unflushed() as connection:
+            connection.execute(sa.insert(tenant).values(id="t9", created_at=0.0))
+            assert not waits(connection)
+            if fails:
+                raise LookupError
+    except LookupError:
+        pass
+
+    with database.write() as connection:
+        assert waits(connection)
+        kept = connection.execute(sa.select(tenant.c.id).where(tenant.c.id == "t9")).scalar()
+        assert (kept is None) == fails
 
 
 def test_closing_leaves_one_whole_file(tmp_path: Path) -> None:

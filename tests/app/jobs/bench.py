@@ -9,6 +9,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.chunks import ChunkRepository
+from app.db.document_rows import ClaimedJob
 from app.db.jobs import JobRepository
 from app.db.tables.documents import chunk, chunk_vector, embedding_checkpoint
 from app.db.tables.ledger import usage_event
@@ -93,9 +94,9 @@ class CountingJobs(JobRepository):
 
     written = 0
 
-    def progress(self, job_id: str, stage: Stage, *, done: int, total: int) -> bool:
+    def progress(self, claimed: ClaimedJob, stage: Stage, *, done: int, total: int) -> bool:
         self.written += 1
-        return super().progress(job_id, stage, done=done, total=total)
+        return super().progress(claimed, stage, done=done, total=total)
 
 
 class HookedIndex(LiveVectorIndex):

@@ -103,7 +103,7 @@ def _version(state: State, number: int, generation: int, vectors: Vectors, prose
     assert claimed is not None
     extraction, passages = extraction_of(texts)
     return Version(
-        job_id=claimed[0].id,
+        job=claimed[0],
         extraction=extraction,
         passages=passages,
         vectors=vectors,

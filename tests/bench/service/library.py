@@ -25,7 +25,7 @@ def fill(state: State, embedder: Embedder, paragraphs: Iterator[Paragraph], *, t
         library.upload(f"{number}", filename=f"{number}.txt")
         extraction, passages = _extraction(some)
         library.jobs.commit(
-            library.claim().id,
+            library.claim(),
             extraction=extraction,
             passages=passages,
             vectors=embedder.embed_documents([passage.embedding_text for passage in passages]),

@@ -58,7 +58,7 @@ def index(library: Library, filename: str, *lines: str, title: str | None = None
     extraction, passages = extraction_of(*lines, title=title)
     job, jobs = library.claim(), JobRepository(library.database)
     written = jobs.commit(
-        job.id,
+        job,
         extraction=extraction,
         passages=passages,
         vectors=vectors_of(len(passages)),

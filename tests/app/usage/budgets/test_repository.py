@@ -151,10 +151,9 @@ def test_ingestion_that_waits_for_room_is_tried_at_once(
 ) -> None:
     library = Library(database)
     made = set_budget(budgets, limit=1)
-    waiting, broken = library.upload("one"), library.upload("two")
-    for document, code in ((waiting, "budget-exceeded"), (broken, "parser-crashed")):
-        library.jobs.claim("boot-1")
-        library.jobs.postpone(document.job_id, seconds=10**6, code=code, detail="Later.")
+    waiting, _ = library.upload("one"), library.upload("two")
+    for code in ("budget-exceeded", "parser-crashed"):
+        library.jobs.postpone(library.claim(), seconds=10**6, code=code, detail="Later.")
 
     if change == "update":
         budgets.update(ADMIN, made.id, limit=1000)
