@@ -10,7 +10,7 @@ from app.db.session import Database
 from app.types import Document
 from ingestion.errors import Malformed, ParserCrashed
 from tests.app.db.samples import Library
-from tests.app.jobs.bench import Bench, eventually
+from tests.app.jobs.bench import PATIENCE_SECONDS, Bench, eventually
 from tests.app.jobs.test_worker import LONG
 from tests.databases import database, migrated_file, postgres_database, sqlite_database
 
@@ -30,12 +30,12 @@ class Pair:
     def hold(self) -> None:
         """Stand still, as a process that is stopped."""
         self.held.set()
-        assert self.resume.wait(timeout=60)
+        assert self.resume.wait(timeout=PATIENCE_SECONDS)
 
     def finish(self, document: Document) -> Document:
         """What becomes of the document that the first is held up with."""
         self.first.worker.start()
-        assert self.held.wait(timeout=60)
+        assert self.held.wait(timeout=PATIENCE_SECONDS)
         assert self.second.jobs.requeue_orphans("boot-2") == 1
         self.second.worker.start()
         ended = self.second.until(document, "indexed")
@@ -96,11 +96,11 @@ def test_a14_a_worker_that_lost_its_job_does_not_fail_it_for_the_other(pair: Pai
     pair.first.extractor.gate.clear()
     document = pair.first.upload("Words that the second reads.")
     pair.first.worker.start()
-    assert pair.first.extractor.started.wait(timeout=60)
+    assert pair.first.extractor.started.wait(timeout=PATIENCE_SECONDS)
     pair.second.jobs.requeue_orphans("boot-2")
     pair.second.embedder.before = lambda texts: pair.hold()
     pair.second.worker.start()
-    assert pair.held.wait(timeout=60)
+    assert pair.held.wait(timeout=PATIENCE_SECONDS)
 
     pair.first.extractor.error = error
     pair.first.extractor.gate.set()
@@ -122,7 +122,7 @@ def test_a14_an_error_after_a_job_was_lost_does_not_bill_what_the_other_pays_for
     monkeypatch.setattr(pair.first.jobs, "commit_all", fail)
     document = pair.first.upload("The keeper of the lighthouse counted ships.")
     pair.first.worker.start()
-    assert pair.held.wait(timeout=60)
+    assert pair.held.wait(timeout=PATIENCE_SECONDS)
     pair.second.jobs.requeue_orphans("boot-2")
     pair.second.worker.start()
     pair.second.until(document, "indexed")
