@@ -111,6 +111,7 @@ SPECIALS: tuple[Special, ...] = (
         script={"refuses_after": 1},
         fields={"n": 3},
         ways=("chat",),
+        failed=True,
     ),
     Special(name="rewriting-refused", modes=("models",), script={"refuses_after": 0}, conversation=True, failed=True),
 )
