@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from torch import Tensor
-from torch._C import _is_alias_of
+from torch._C import _is_alias_of  # type: ignore[attr-defined]
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 

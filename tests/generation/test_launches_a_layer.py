@@ -71,7 +71,8 @@ def launches(family: str, layers: int, ours: Counter[str]) -> Counter[str]:
     ids, positions = torch.zeros((2, 1, ROWS), dtype=torch.int64, device=device)
     inputs = StepInputs(ids, positions, torch.arange(ROWS, device=device), batch)
     ours.clear()
-    with torch.inference_mode(), KernelCount() as counted:
+    counted = KernelCount()
+    with torch.inference_mode(), counted:
         model(
             input_ids=inputs.ids,
             position_ids=inputs.positions,
