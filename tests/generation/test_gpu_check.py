@@ -2,6 +2,8 @@
 
 import json
 import sys
+import threading
+import weakref
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -18,9 +20,10 @@ from generation.paged_cache import PagedCache
 from tests.bench.gpu import correctness
 from tests.bench.gpu.__main__ import main
 from tests.bench.gpu.checklist import Checklist, Speed
-from tests.bench.gpu.peers import vllm_requests
+from tests.bench.gpu.peers import vllm_requests, within
+from tests.bench.gpu.random_model import random_model, word_tokenizer
 from tests.bench.gpu.sizes import Sizes
-from tests.bench.gpu.speed import prompts_of
+from tests.bench.gpu.speed import Speeds, prompts_of
 from tests.generation.recorder import Deaf, Recorder, Refusing
 
 torch.set_num_threads(1)
@@ -145,6 +148,30 @@ def test_vllm_where_it_is_installed_is_sent_the_same_prompts(monkeypatch: pytest
 
     assert asked[-1] == (prompts_of(sizes, 2, seed=900), sizes.new) and asked[0] != asked[-1]
     assert [speed.what for speed in checks.speeds] == ["2 whole requests, vLLM"]
+
+
+def test_a_peer_that_does_not_answer_is_left_to_itself() -> None:
+    never = threading.Event()
+
+    with pytest.raises(TimeoutError, match=r"no answer within 0\.01 s"):
+        within(0.01, never.wait)
+    with pytest.raises(ZeroDivisionError):
+        within(60, lambda: 1 // 0)
+
+    never.set()
+
+
+def test_an_engine_that_is_closed_leaves_its_cache_to_the_next() -> None:
+    sizes = Sizes.tiny()
+    model = random_model(sizes.configuration(), device=CPU, dtype=sizes.dtype)
+    speeds = Speeds(Checklist(), sizes, model, word_tokenizer(1024), bandwidth=1e9, flops=1e9)
+    subject = speeds.engine(Recorder())
+    assert subject.run(prompts_of(sizes, 2, seed=1), 3).tokens
+    cache = weakref.ref(subject.runner.cache)
+
+    subject.close()
+
+    assert cache() is None
 
 
 def test_a_peer_that_fails_is_told_and_is_no_failure(capsys: pytest.CaptureFixture[str]) -> None:

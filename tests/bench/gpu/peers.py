@@ -2,8 +2,10 @@
 
 import importlib.util
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from generation.graphs import Capture
@@ -12,6 +14,8 @@ from tests.bench.gpu.random_model import RandomGenerate
 from tests.bench.gpu.sizes import Sizes
 from tests.bench.gpu.speed import Speeds, prompts_of
 from tests.bench.subjects import Prompt
+
+_PATIENCE_S = 120.0  # with a peer: a check of five minutes does not wait for it for ever
 
 
 def whole_requests(
@@ -32,9 +36,9 @@ def whole_requests(
     }
     for name, run in peers.items():
         try:
-            run(warm, 4)
+            within(_PATIENCE_S, partial(run, warm, 4))
             started = time.perf_counter()
-            run(prompts, sizes.new)
+            within(_PATIENCE_S, partial(run, prompts, sizes.new))
         except Exception as error:  # noqa: BLE001 - a peer that fails is no fault of ours
             checks.say(f"{name}: no figure, {type(error).__name__}: {error}")
         else:
@@ -70,6 +74,30 @@ def vllm_requests(checks: Checklist, sizes: Sizes) -> None:
         checks.say(f"vLLM: no figure, {type(error).__name__}: {error}")
     else:
         _row(checks, batch, "vLLM", seconds, batch * sizes.new)
+
+
+def within(seconds: float, work: Callable[[], object]) -> None:
+    """Do the work in a thread of its own.
+
+    Raises:
+        TimeoutError: it takes longer; the thread is left to itself.
+        Exception: whatever the work raises.
+    """
+    raised: list[BaseException] = []
+
+    def carried_out() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised again, in the thread that waits
+            raised.append(error)
+
+    thread = threading.Thread(target=carried_out, name="peer", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    if raised:
+        raise raised[0]
 
 
 def _row(checks: Checklist, batch: int, name: str, seconds: float, tokens: int) -> None:

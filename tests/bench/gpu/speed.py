@@ -54,6 +54,7 @@ class Speeds:
             context_window=sizes.window,
             kv_cache_bytes=sizes.cache_tokens * sizes.token_bytes,
             max_running=max(sizes.batches),
+            max_waiting=2 * max(sizes.batches),
             max_waiting_tokens=1 << 30,
             step_tokens=2048,
         )
@@ -85,7 +86,8 @@ class Speeds:
         rate = run.decode_rate
         row = Speed(f"decode {what}", batch / rate * 1e3, rate, needed / self._bandwidth * 1e3)
         self._checks.measured(row)
-        if "citations" in what and (goal := GOALS.get(batch)) is not None and row.share is not None:
+        on_gpu = self._model.device.type == "cuda"
+        if on_gpu and "citations" in what and (goal := GOALS.get(batch)) is not None and row.share is not None:
             self._checks.say(f"goal {goal:.2f} of the limit: {'reached' if row.share >= goal else 'missed'}")
 
     def _reading(self, subject: RandomFootnote) -> None:
