@@ -41,7 +41,6 @@ from app.documents.passwords import Passwords
 from app.documents.reindexing import Reindexer
 from app.documents.watch import DocumentWatch
 from app.ids import new_id
-from app.models.loading import sized
 from app.outbound.threads import OutboundThreads
 from app.outbound.web_pages import WebPages
 from app.outbound.webhooks import Webhooks
@@ -244,9 +243,7 @@ def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[Limits, Ra
     overridden = OverriddenQuotas(quotas.all, key=key_quota, tenant=tenant_quota)
     stack.callback(overridden.close)
     rates = Rates(overridden)
-    admission = sized_admission(
-        sized(base.settings), quotas=overridden, rates=rates, waiting_tokens=serving.waiting_tokens
-    )
+    admission = sized_admission(base.settings, quotas=overridden, rates=rates, waiting_tokens=serving.waiting_tokens)
     return Limits(admission=admission, event_streams=EventStreams(), quotas=quotas), rates
 
 

@@ -1,14 +1,19 @@
 """app.server.bootstrap: every engine setting reaches the engine, and currencies must match."""
 
+import asyncio
+import threading
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
+from app.admission.admission import generation_slots
 from app.errors import SetupError
 from app.models import loading
 from app.models.loading import engine_config, load_reranker, remote_config, sized
-from app.server.bootstrap import build
+from app.server import model_loading
+from app.server.bootstrap import build, build_loading
 from app.settings import Settings
 from app.types import Principal, Role
 from generation.config import AdapterConfig, EngineConfig
@@ -92,6 +97,40 @@ def test_a_gpu_that_torch_does_not_see_changes_no_sizes(monkeypatch: pytest.Monk
     settings = Settings(_env_file=None)
 
     assert sized(settings) is settings
+
+
+@pytest.mark.usefixtures("gpu")
+async def test_admission_is_widened_once_the_generator_is_there_and_torch_is_not_asked_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Generator:
+        def close(self) -> None:
+            """Nothing to close."""
+
+    def no_probe(*_: object) -> None:
+        raise SetupError("far enough")
+
+    asked: list[str] = []
+    failed = threading.Event()
+    monkeypatch.setattr(loading, "why_no_gpu", lambda: asked.append("torch"))
+    monkeypatch.setattr(model_loading, "load_embedder", lambda _: None)
+    monkeypatch.setattr(model_loading, "load_generator", lambda *_: (None, "1", Generator()))
+    monkeypatch.setattr(model_loading, "EngineCounters", MagicMock())
+    monkeypatch.setattr(model_loading, "_probe", no_probe)
+    settings = Settings(data_dir=tmp_path, _env_file=None)
+    with build_loading(settings, on_ready=failed.set, on_failure=failed.set) as state:
+        queue = state.limits.admission.generation_slots
+        before = generation_slots(settings)
+        assert not asked
+        assert state.serving.loading is not None
+        state.serving.loading.start()
+        assert await asyncio.to_thread(failed.wait, 60)
+
+        waiters = [queue.join("tenant", "key") for _ in range(before + 2 * (64 - 8))]
+        for waiter in waiters:
+            queue.start(waiter)
+
+        assert queue.held == before + 2 * (64 - 8) and asked
 
 
 def test_the_chosen_adapter_reaches_the_engine_and_one_of_another_model_does_not(tmp_path: Path) -> None:
