@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots bench-engine bench-retrieval bench-ingest faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults mutate adapter reader evidence-reader judge lock image-locks release-images sbom format
+.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults mutate adapter reader evidence-reader judge lock image-locks release-images sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -75,6 +75,10 @@ test-web: check-web $(VENV)/.installed-dev
 # The README's pictures, of real documents where they are (DOCUMENTS) and of the default models where they are fetched.
 screenshots: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.web.screenshots --documents $(DOCUMENTS) --out docs/screens
+
+# Does the engine work on this machine's GPU, and how fast? Needs no model: it makes its own. ARGS=--tiny tries it on the processor.
+gpu-check: $(VENV)/.installed-$(EXTRA)
+	$(BIN)/python -m tests.bench.gpu --out build/gpu.json $(ARGS)
 
 bench-engine: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.engine --out docs/benchmarks/engine.json $(ARGS)

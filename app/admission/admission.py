@@ -167,8 +167,8 @@ def sized_admission(
 ) -> Admission:
     """Admission in the sizes of the settings.
 
-    Generation slots: twice `max_running`, so that the next requests are prepared when one ends, and those in
-    preparation.
+    The models need not be loaded. Where they then run in larger batches, `generation_slots` says by how much its
+    queue is to be widened.
     """
     preparation_slots = _preparation_slots(settings)
     return Admission(
@@ -176,11 +176,19 @@ def sized_admission(
         rates=rates,
         failed_logins=FailedLogins(settings.failed_logins_per_minute),
         public_rate=AddressRate(settings.public_requests_per_minute, name="public-requests"),
-        generation_slots=FairQueue(2 * settings.max_running + preparation_slots, waiting=settings.max_waiting),
+        generation_slots=FairQueue(generation_slots(settings), waiting=settings.max_waiting),
         preparation_slots=FairQueue(preparation_slots, waiting=settings.max_waiting),
         waiting_tokens=waiting_tokens,
         most_waiting_tokens=settings.max_waiting_tokens,
     )
+
+
+def generation_slots(settings: Settings) -> int:
+    """Requests that generate or are prepared for it at once.
+
+    Twice `max_running`, so that the next requests are prepared when one ends, and those in preparation.
+    """
+    return 2 * settings.max_running + _preparation_slots(settings)
 
 
 async def _unless_refused(

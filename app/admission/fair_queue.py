@@ -76,6 +76,10 @@ class FairQueue:
         rounds = len(self._queue) / 2 / self._slots
         return min(60, max(1, math.ceil(rounds * self._service_s)))
 
+    def widen(self, slots: int) -> None:
+        """Grant `slots` from the next grant on, where they are more than now. Safe from any thread."""
+        self._slots = max(self._slots, slots)
+
     def join(self, tenant: str, key: str, *, guaranteed: bool = False) -> Waiter:
         """Add a request to the queue; it waits for a slot from `start` on. Call `leave` in the end.
 

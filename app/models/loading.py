@@ -10,6 +10,7 @@ from app.models.folder import resolve
 from app.models.span_reader import configured_reader
 from app.settings import EngineSettings, ModelSettings, Settings
 from app.telemetry.stations import traceparent
+from generation.accelerator import driver_version, why_no_gpu
 from generation.config import EngineConfig
 from generation.ports import Engine, Tokenizer
 from generation.remote_config import RemoteConfig
@@ -17,6 +18,9 @@ from retrieval.ports import CandidateJudge, ChunkingEmbedder, EntailmentJudge, R
 
 if TYPE_CHECKING:
     from generation.tokenizer import ChatTokenizer
+
+_GPU_RUNNING = 64  # sequences, as many as decode steps are captured for
+_GPU_STEP_TOKENS = 2048
 
 
 def load_embedder(settings: ModelSettings) -> ChunkingEmbedder:
@@ -174,12 +178,29 @@ def remote_config(settings: EngineSettings) -> RemoteConfig:
         raise SetupError(f"The remote server's settings are not usable: {error}.") from None
 
 
+def sized(settings: Settings) -> Settings:
+    """The settings with the sizes of a GPU's batches, where a GPU of this machine generates and they are not set.
+
+    A step of 64 rows reads the weights once, as one of 8 does. Imports torch where there is an NVIDIA driver.
+    """
+    elsewhere = settings.extractive or settings.remote_url or settings.device == "cpu"
+    if elsewhere or (settings.device == "auto" and driver_version() is None) or why_no_gpu() is not None:
+        return settings
+    step_tokens, max_running = settings.step_tokens, settings.max_running
+    if "step_tokens" not in settings.model_fields_set:
+        step_tokens = max(step_tokens, _GPU_STEP_TOKENS)
+    if "max_running" not in settings.model_fields_set:
+        max_running = min(_GPU_RUNNING, step_tokens)
+    return settings.model_copy(update={"step_tokens": step_tokens, "max_running": max_running})
+
+
 def engine_config(settings: Settings, *, generator: str) -> EngineConfig:
-    """The local engine's configuration from the settings.
+    """The local engine's configuration from the settings, batches sized for its device.
 
     Raises:
         SetupError: The draft model is not on this machine, or the adapter is not usable with the generator.
     """
+    settings = sized(settings)
     draft_model = resolve(settings.draft_model, models_dir=settings.models_dir) if settings.draft_model else None
     return EngineConfig(
         model=generator,

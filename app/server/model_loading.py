@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.admission.admission import generation_slots
 from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.generating.model_class import ModelClass
 from app.answering.metering.meter import Meters
@@ -14,7 +15,7 @@ from app.db.vectors import VectorRepository
 from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder
 from app.documents.vector_index import index_folder
-from app.models.loading import load_embedder, load_entailment, load_generator, load_judge, load_reranker
+from app.models.loading import load_embedder, load_entailment, load_generator, load_judge, load_reranker, sized
 from app.probing.asking import CaseAsking
 from app.probing.probe import ModelProbe
 from app.probing.results import probe_key, results_of
@@ -85,6 +86,7 @@ def loaded(
         embedder = load_embedder(settings)
         begin("generator")
         generator = load_generator(settings, embedder)
+        state.limits.admission.generation_slots.widen(generation_slots(sized(settings)))  # torch is imported by now
         if not settings.extractive and not settings.remote_url:  # a remote engine counts requests of other clients too
             counters = EngineCounters(state.database, generator[2], boot_id=foundation.boot_id, clock=ledger.seconds)
             counters.flush()

@@ -28,12 +28,15 @@ class EngineSettings(BaseModel, frozen=True):
     context_window: int | None = Field(
         default=None, ge=256, description="Caps the model's context window, in tokens, to save memory."
     )
-    max_running: int = Field(default=8, ge=1, le=1024, description="Sequences generated at once.")
+    max_running: int = Field(
+        default=8, ge=1, le=1024, description="Sequences generated at once; 64 where a GPU of this machine generates."
+    )
     step_tokens: int = Field(
         default=512,
         ge=1,
         le=1_000_000,
-        description="Tokens fed to the model in one step; longer prompts are read in chunks.",
+        description="Tokens fed to the model in one step; longer prompts are read in chunks. 2048 where a GPU of this "
+        "machine generates.",
     )
     kv_cache_mb: int | None = Field(
         default=None,

@@ -12,7 +12,7 @@ import torch
 from generation.config import EngineConfig
 from generation.engine import LocalEngine
 from generation.tokenizer import ChatTokenizer
-from generation.types import Completion, Delta, GenerationRequest, SamplingParams
+from generation.types import Completion, Constraint, Delta, GenerationRequest, SamplingParams
 
 Prompt = tuple[int, ...]
 
@@ -54,7 +54,8 @@ class Footnote:
     """Our engine."""
 
     def __init__(self, folder: str, tokenizer: ChatTokenizer, **settings: Any) -> None:
-        config = EngineConfig(model=folder, dtype="float32", context_window=8192, **settings)
+        usual: dict[str, Any] = {"dtype": "float32", "context_window": 8192}
+        config = EngineConfig(model=folder, **(usual | settings))
         self._serve = self.loader(config, tokenizer)
         self.engine = self._serve()
 
@@ -74,6 +75,7 @@ class Footnote:
         *,
         sources: Sequence[tuple[tuple[int, int], ...]] | None = None,
         speculate: bool = False,
+        constraint: Constraint | None = None,
         **sampling: Any,
     ) -> Run:
         """All prompts at once."""
@@ -88,6 +90,7 @@ class Footnote:
                 params,
                 sources=sources[number] if sources else (),
                 speculate=speculate,
+                constraint=constraint,
             )
             started = last = time.perf_counter()
             first = 0.0
@@ -136,7 +139,7 @@ class Generate:
 
     def run(self, prompts: Sequence[Prompt], new: int, **sampling: Any) -> Run:
         """One batch; prompts are of one length, so nothing is padded: its best case."""
-        ids = torch.tensor(prompts)
+        ids = torch.tensor(prompts, device=self.model.device)
         clock = _Clock()
         started = time.perf_counter()
         with torch.inference_mode():
@@ -169,14 +172,14 @@ class Generate:
 
     def read(self, prompt: Prompt) -> float:
         """Seconds of one forward pass over a prompt, logits of the last token only."""
-        ids = torch.tensor([prompt])
+        ids = torch.tensor([prompt], device=self.model.device)
         started = time.perf_counter()
         with torch.inference_mode():
             self.model(input_ids=ids, use_cache=True, logits_to_keep=1)
         return time.perf_counter() - started
 
     def continuous(self, prompts: Sequence[Prompt], new: int) -> Run:
-        """transformers' own continuous batching, on the settings that did best on a CPU."""
+        """transformers' own continuous batching; on a CPU with the settings that did best there."""
         from transformers import ContinuousBatchingConfig, GenerationConfig
 
         started = time.perf_counter()
@@ -186,7 +189,9 @@ class Generate:
                 max_new_tokens=new, min_new_tokens=new, do_sample=False, eos_token_id=-1, pad_token_id=0
             ),
             continuous_batching_config=ContinuousBatchingConfig(
-                page_size=32, max_batch_tokens=512, num_blocks=len(prompts) * (len(prompts[0]) + new + 64) // 32
+                page_size=32,
+                max_batch_tokens=512 if self.model.device.type == "cpu" else 2048,
+                num_blocks=len(prompts) * (len(prompts[0]) + new + 64) // 32,
             ),
             warmup=False,
         )

@@ -6,7 +6,6 @@ of 16 bytes. What it would assume is asked of it here, for an H100, which needs 
 
 import random
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
@@ -18,12 +17,10 @@ from generation.paged_index import PagedIndex, PagedRow
 pytest.importorskip("triton")
 
 from triton import JITFunction
-from triton.backends.compiler import GPUTarget
-from triton.compiler import make_backend
-from triton.runtime.jit import create_function_from_signature
 
 from generation import triton_attention
 from generation.triton_kernels import attend_kernel, reduce_kernel, store_kernel
+from tests.generation.launches import Launches
 
 pytestmark = pytest.mark.skipif(not isinstance(attend_kernel, JITFunction), reason="Triton interprets here")
 
@@ -31,25 +28,9 @@ HEADS, KV_HEADS, HEAD_DIM, BLOCK_TOKENS = 8, 2, 64, 16
 DTYPE = torch.bfloat16
 
 
-class Asked:
-    """Takes a kernel's place and keeps the variants that its launches would need; computes nothing."""
-
-    def __init__(self, kernel: Any) -> None:
-        backend = make_backend(GPUTarget("cuda", 90, 32))
-        self._specialise = create_function_from_signature(kernel.signature, kernel.params, backend)
-        self.variants: set[str] = set()
-
-    def __getitem__(self, grid: object) -> Callable[..., None]:
-        return self._note
-
-    def _note(self, *arguments: object, **options: object) -> None:
-        _, assumed, _ = self._specialise(*arguments, **options)
-        self.variants.add(str(assumed))
-
-
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Asked]:
-    kernels = {"store": Asked(store_kernel), "attend": Asked(attend_kernel), "reduce": Asked(reduce_kernel)}
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Launches]:
+    kernels = {"store": Launches(store_kernel), "attend": Launches(attend_kernel), "reduce": Launches(reduce_kernel)}
     for name, kernel in kernels.items():
         monkeypatch.setattr(triton_attention, f"{name}_kernel", kernel)
     return kernels
@@ -81,7 +62,7 @@ def attend(tensors: PagedTensors, rows: list[tuple[int, int]], *, aligned: Calla
 
 
 def test_a_schedule_of_ragged_steps_needs_one_variant_of_each_kernel_and_two_of_attention(
-    asked: dict[str, Asked],
+    asked: dict[str, Launches],
 ) -> None:
     tensors = PagedTensors(
         layers=1,

@@ -34,6 +34,14 @@ async def test_free_places_are_given_at_once_then_some_wait_then_none():
     assert queue.waiting == 0
 
 
+async def test_a_wider_queue_gives_more_places_and_never_fewer():
+    queue = FairQueue(1, waiting=9)
+    queue.widen(3)
+    queue.widen(2)
+
+    assert [granted(waits(queue, "a")) for _ in range(4)] == [True, True, True, False]
+
+
 async def test_c4_of_a_burst_exactly_the_free_places_come_in():
     queue = FairQueue(3, waiting=5)
     held = [waits(queue, "a") for _ in range(2)]
