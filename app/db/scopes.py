@@ -86,6 +86,13 @@ class ScopeKeys:
         self._store(name, _Entry(next_key, keys))
         return keys
 
+    def holds(self, scope: Scope) -> bool:
+        """Whether there are keys in scope; ends at the first that is found."""
+        if scope.document_ids is None and scope.filter is None:
+            return len(self.of(scope)) > 0
+        with self._database.read() as connection:
+            return connection.execute(_runs(documents_in(scope, connection)).limit(1)).first() is not None
+
     def visible(self) -> KeySet:
         """Keys of the visible chunks of all tenants."""
         with self._database.read() as connection:
@@ -118,7 +125,14 @@ class ScopeKeys:
 
 def _all_keys(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]]) -> KeySet:
     # the keys of a version are consecutive, so one row per document is enough
-    rows = connection.execute(
+    rows = connection.execute(_runs(conditions)).all()
+    # not np.array(rows): numpy probes every row object, ten times slower than reading the query
+    runs = np.fromiter((number for row in rows for number in row), dtype=np.int64).reshape(-1, 2)
+    return KeySet.of_runs(runs[:, 0], runs[:, 1])
+
+
+def _runs(conditions: list[sa.ColumnElement[bool]]) -> sa.Select[tuple[int, int]]:
+    return (
         sa.select(document_version.c.first_key, document_version.c.chunk_count)
         .select_from(document)
         .join(
@@ -129,10 +143,7 @@ def _all_keys(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]
             ),
         )
         .where(document_version.c.chunk_count > 0, *conditions)
-    ).all()
-    # not np.array(rows): numpy probes every row object, ten times slower than reading the query
-    runs = np.fromiter((number for row in rows for number in row), dtype=np.int64).reshape(-1, 2)
-    return KeySet.of_runs(runs[:, 0], runs[:, 1])
+    )
 
 
 def _keys_from(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]], *, first: int) -> Keys:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from app.db.chunks import ChunkRepository
 from app.db.tables.documents import chunk_vector
 from app.db.tables.ledger import usage_event
-from app.documents.vector_index import index_folder
+from app.documents.adapters.faiss_vectors import index_folder
 from app.server.state import State
 from tests.app.server.embedder_swaps import BLOCK, GatedEmbedder, Served, served, wait_until
 

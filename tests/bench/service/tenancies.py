@@ -167,7 +167,7 @@ def tenancies(
     engine = StubEngine(tokenizer, context_window=32_768)
     with build(settings, with_models=False) as bare:
         models = stations(bare, engine, tokenizer=tokenizer, embedder=embedder, limits=ANY_EVIDENCE)
-        search = Search(models.index.current, models.lexical, ChunkRepository(bare.database))
+        search = Search(models.index, models.lexical, ChunkRepository(bare.database))
         answerer = make_answerer(
             finder=Finder(search=search, vectors=QuestionVectors(embedder)),
             engine=engine,
