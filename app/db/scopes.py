@@ -72,7 +72,7 @@ class ScopeKeys:
         with self._database.read() as connection:
             if scope.document_ids is not None or scope.filter is not None:
                 return _all_keys(connection, documents_in(scope, connection))
-            name = scope.tenant_id, None if scope.collection_ids is None else frozenset(scope.collection_ids)
+            name = _name_of(scope)
             with self._lock:
                 known = self._entries.get(name)
             next_key = connection.execute(NEXT_KEY).scalar_one()
@@ -87,9 +87,11 @@ class ScopeKeys:
         return keys
 
     def holds(self, scope: Scope) -> bool:
-        """Whether there are keys in scope; ends at the first that is found."""
+        """Whether there are keys in scope; ends at the first that is found, in the cache where it is there."""
         if scope.document_ids is None and scope.filter is None:
-            return len(self.of(scope)) > 0
+            with self._lock:
+                known = self._entries.get(_name_of(scope))
+            return (known is not None and len(known.keys) > 0) or len(self.of(scope)) > 0
         with self._database.read() as connection:
             return connection.execute(_runs(documents_in(scope, connection)).limit(1)).first() is not None
 
@@ -121,6 +123,10 @@ class ScopeKeys:
             self._entries[name] = found
             if len(self._entries) > _MOST_SCOPES:
                 self._entries.popitem()
+
+
+def _name_of(scope: Scope) -> _Name:
+    return scope.tenant_id, None if scope.collection_ids is None else frozenset(scope.collection_ids)
 
 
 def _all_keys(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]]) -> KeySet:

@@ -12,7 +12,6 @@ from fastapi.testclient import TestClient
 
 from app.db.chunks import ChunkRepository
 from app.db.generations import Generation
-from app.documents.adapters.faiss_vectors import FaissVectors
 from app.documents.adapters.word_index import WordIndex
 from app.documents.passwords import Passwords
 from app.server.assembly import Assembly
@@ -113,7 +112,7 @@ class ScriptedModels:
         )
         active = state.corpus.generations.prepare(self.embedder.info, source="hashing").active
         self._stack = assembly.stack_for(active)
-        self.index: FaissVectors = self._stack.open_index(active.id)
+        self.index = self._stack.open_index(active.id)
         self.index.reconcile()
 
     def assembled(self) -> Models:

@@ -14,8 +14,9 @@ from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.chunks import ChunkRepository
 from app.db.generations import Generation
 from app.db.vectors import VectorRepository
-from app.documents.adapters.faiss_vectors import FaissStores, FaissVectors, index_folder
+from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.adapters.word_index import WordIndex
+from app.documents.index_ports import VectorStore
 from app.documents.indexes import Indexes
 from app.documents.reembedding import Reembedder
 from app.errors import SetupError
@@ -163,11 +164,10 @@ def _line(
 ) -> EmbedderStack:
     chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
 
-    def open_index(generation: int) -> FaissVectors:
-        folder = index_folder(state.settings.data_dir, generation)
-        return FaissVectors(folder, embedder=embedder.info, generation=generation, chunks=chunks)
+    def open_index(generation: int) -> VectorStore:
+        return FaissStores(state.settings.data_dir, chunks=chunks).open(generation, embedder.info)
 
-    def assemble(index: FaissVectors) -> Models:
+    def assemble(index: VectorStore) -> Models:
         engine = NoEngine(revision="1", context_window=2000)
         worker = Worker(
             jobs=state.corpus.jobs,

@@ -23,6 +23,7 @@ from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
+from app.documents.adapters.word_index import WordIndex
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
@@ -186,6 +187,7 @@ def tenancies(
                 made = Tenancies(client, state)
                 for number in range(tenants):
                     _settle_in(made, number, documents)
+                assert isinstance(models.lexical, WordIndex)
                 models.lexical.start()
                 models.lexical.wait()
                 yield made
