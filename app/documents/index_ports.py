@@ -6,12 +6,18 @@ Apart from `app.documents.ports`, since these need numpy, which a command withou
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
+import numpy as np
 import sqlalchemy as sa
 
 from retrieval.ports import DenseIndex, Keys, LexicalIndex, Vectors
 from retrieval.types import EmbedderInfo
+
+Look: TypeAlias = Callable[[], tuple[Keys, Keys]]
+"""The keys that an index lacks now, and those that it holds in surplus."""
+
+_SECOND_LOOK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,3 +143,13 @@ class VectorStores(Protocol):
     def drop(self, generation: int) -> None:
         """Delete the store of a generation; none is no error."""
         ...
+
+
+def seen_twice(look: Look, pause: Callable[[float], None]) -> tuple[Keys, Keys]:
+    """The keys missing and in surplus at two looks, for a `repair` of what is outside of the database."""
+    missing, surplus = look()
+    if len(missing) or len(surplus):
+        pause(_SECOND_LOOK_SECONDS)
+        missing_still, surplus_still = look()
+        missing, surplus = np.intersect1d(missing, missing_still), np.intersect1d(surplus, surplus_still)
+    return missing, surplus

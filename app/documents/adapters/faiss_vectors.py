@@ -12,8 +12,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.chunks import ChunkRepository
-from app.documents.adapters.comparison import seen_twice
-from app.documents.index_ports import Differences, IndexRows
+from app.documents.index_ports import Differences, IndexRows, seen_twice
 from app.telemetry.logs import logger
 from retrieval.device_copy import Transfer, gpu_transfer
 from retrieval.device_index import DeviceIndex

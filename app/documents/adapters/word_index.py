@@ -13,8 +13,7 @@ import sqlalchemy as sa
 from app.db.chunks import ChunkRepository
 from app.db.lexical import LexicalEntryRepository
 from app.db.session import Database
-from app.documents.adapters.comparison import seen_twice
-from app.documents.index_ports import Differences, IndexRows
+from app.documents.index_ports import Differences, IndexRows, seen_twice
 from app.telemetry.logs import logger
 from retrieval.errors import IndexCorrupt
 from retrieval.index_file import quarantine
