@@ -101,6 +101,17 @@ class VectorIndex(Protocol):
         ...
 
 
+class DenseIndex(Protocol):
+    """Vector search over the same chunks: all that a search knows of where vectors are kept."""
+
+    def search_vector(self, vector: Vectors, *, scope: Scope, k: int) -> list[tuple[int, float]]:
+        """At most `k` (key, cosine) nearest to a `(dim,)` unit vector, best first, ties by key, scope applied inside.
+
+        A hit may be a chunk that was deleted a moment ago; who asks reads hits from SQL, which leaves it out.
+        """
+        ...
+
+
 class LexicalIndex(Protocol):
     """Keyword search over the same chunks."""
 
@@ -117,8 +128,8 @@ class LexicalIndex(Protocol):
 class ChunkStore(Protocol):
     """Reads visible chunks: those of the live version of an indexed document."""
 
-    def keys_in(self, scope: Scope) -> KeySet:
-        """Keys of the visible chunks in scope; those of a chunk deleted a moment ago may still be among them."""
+    def holds(self, scope: Scope) -> bool:
+        """Whether a chunk in scope is visible, or was a moment ago: where none is, no question need be embedded."""
         ...
 
     def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:

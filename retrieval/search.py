@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from retrieval.fusion import convex_combination, reciprocal_rank_fusion
 from retrieval.mentions import CANDIDATES, lift_mentioned
-from retrieval.ports import ChunkStore, LexicalIndex, Station, VectorIndex, Vectors
+from retrieval.ports import ChunkStore, DenseIndex, LexicalIndex, Station, Vectors
 from retrieval.types import Chunk, Hit, Scope, Scores, SearchMode
 
 
@@ -38,18 +38,15 @@ class Search:
 
     def __init__(
         self,
-        index: Callable[[], VectorIndex],
+        dense: DenseIndex,
         lexical: LexicalIndex,
         store: ChunkStore,
         *,
         station: Station = nullcontext,
     ) -> None:
-        """`index` is called at every search, so that a rebuilt index takes over without a restart.
-
-        `station` times the parts of a search.
-        """
+        """`station` times the parts of a search."""
         self._station = station
-        self._index = index
+        self._dense = dense
         self._lexical = lexical
         self._store = store
 
@@ -94,12 +91,11 @@ class Search:
         dense: list[tuple[int, float]] = []
         lexical: list[tuple[int, float]] = []
         if mode is not SearchMode.LEXICAL:
-            keys = self._store.keys_in(scope)
-            if not len(keys):
+            if not self._store.holds(scope):
                 return ()
             asked = vector()
             with self._station("dense"):
-                dense = self._index().search(asked, k=k, allowed=keys)
+                dense = self._dense.search_vector(asked, scope=scope, k=k)
         if mode is not SearchMode.DENSE:
             with self._station("lexical"):
                 lexical = self._lexical.search_text(query if words is None else words, scope=scope, k=k)

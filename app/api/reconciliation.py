@@ -71,8 +71,8 @@ def reconcile(
     request_id: RequestId,
 ) -> FindingsBody:
     """Compare all text and vectors, which takes minutes on large installations. The server also repairs every night."""
-    index = serving.models.index if serving.models is not None else None
-    found = corpus.reconciler.run(index, repair=body.repair)
+    indexes = serving.models.indexes if serving.models is not None else None
+    found = corpus.reconciler.run(indexes, repair=body.repair)
     if body.repair:
         mended = {finding.kind.value: finding.count for finding in found.findings if finding.mended}
         with database.write() as connection:

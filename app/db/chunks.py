@@ -113,6 +113,10 @@ class ChunkRepository:
         """Keys of the visible chunks in scope, perhaps with chunks that were deleted a moment ago."""
         return self._scopes.of(scope)
 
+    def holds(self, scope: Scope) -> bool:
+        """Whether a chunk in scope is visible, or was a moment ago."""
+        return self._scopes.holds(scope)
+
     def visible_keys(self) -> Keys:
         """`(n,)` int64 keys of the visible chunks of all tenants, sorted ascending: the contents of a vector index."""
         return self._scopes.visible().keys

@@ -18,11 +18,16 @@ from retrieval.ports import Keys, Vectors
 
 Also = Callable[[sa.Connection], object]
 """A further write of the transaction: that of the ledger."""
+Follow = Callable[[sa.Connection, Keys, Keys], object]
+"""What an index writes in the transaction, from the keys that a version got and those that it replaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """The result of a claimed job: `vectors` is `(len(passages), dim)` float32. `also` runs inside its transaction."""
+    """The result of a claimed job: `vectors` is `(len(passages), dim)` float32.
+
+    `also` and `follow` run inside its transaction.
+    """
 
     job: ClaimedJob
     extraction: Extraction
@@ -31,6 +36,7 @@ class Version:
     generation: int
     embedding_tokens: int
     also: Also | None = None
+    follow: Follow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,9 @@ def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, n
     write_texts(connection, indexed, now=now)
     write_chunks(connection, indexed)
     finish_indexed(connection, indexed, now=now)
-    for version in wanted:
+    for version, each in zip(wanted, indexed, strict=True):
+        if version.follow is not None:
+            version.follow(connection, each.keys, removed.get(each.job.document_id, _NOTHING.removed_keys))
         if version.also is not None:
             version.also(connection)
     drop_checkpoints(connection, [version.job.id for version in wanted])

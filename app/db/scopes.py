@@ -72,7 +72,7 @@ class ScopeKeys:
         with self._database.read() as connection:
             if scope.document_ids is not None or scope.filter is not None:
                 return _all_keys(connection, documents_in(scope, connection))
-            name = scope.tenant_id, None if scope.collection_ids is None else frozenset(scope.collection_ids)
+            name = _name_of(scope)
             with self._lock:
                 known = self._entries.get(name)
             next_key = connection.execute(NEXT_KEY).scalar_one()
@@ -85,6 +85,15 @@ class ScopeKeys:
                 keys = known.keys.plus(_keys_from(connection, conditions, first=known.next_key))
         self._store(name, _Entry(next_key, keys))
         return keys
+
+    def holds(self, scope: Scope) -> bool:
+        """Whether there are keys in scope; ends at the first that is found, in the cache where it is there."""
+        if scope.document_ids is None and scope.filter is None:
+            with self._lock:
+                known = self._entries.get(_name_of(scope))
+            return (known is not None and len(known.keys) > 0) or len(self.of(scope)) > 0
+        with self._database.read() as connection:
+            return connection.execute(_runs(documents_in(scope, connection)).limit(1)).first() is not None
 
     def visible(self) -> KeySet:
         """Keys of the visible chunks of all tenants."""
@@ -116,9 +125,20 @@ class ScopeKeys:
                 self._entries.popitem()
 
 
+def _name_of(scope: Scope) -> _Name:
+    return scope.tenant_id, None if scope.collection_ids is None else frozenset(scope.collection_ids)
+
+
 def _all_keys(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]]) -> KeySet:
     # the keys of a version are consecutive, so one row per document is enough
-    rows = connection.execute(
+    rows = connection.execute(_runs(conditions)).all()
+    # not np.array(rows): numpy probes every row object, ten times slower than reading the query
+    runs = np.fromiter((number for row in rows for number in row), dtype=np.int64).reshape(-1, 2)
+    return KeySet.of_runs(runs[:, 0], runs[:, 1])
+
+
+def _runs(conditions: list[sa.ColumnElement[bool]]) -> sa.Select[tuple[int, int]]:
+    return (
         sa.select(document_version.c.first_key, document_version.c.chunk_count)
         .select_from(document)
         .join(
@@ -129,10 +149,7 @@ def _all_keys(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]
             ),
         )
         .where(document_version.c.chunk_count > 0, *conditions)
-    ).all()
-    # not np.array(rows): numpy probes every row object, ten times slower than reading the query
-    runs = np.fromiter((number for row in rows for number in row), dtype=np.int64).reshape(-1, 2)
-    return KeySet.of_runs(runs[:, 0], runs[:, 1])
+    )
 
 
 def _keys_from(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]], *, first: int) -> Keys:

@@ -1,8 +1,7 @@
-"""Checks that SQL, the files on disk and the vector index agree, and repairs what can be derived from SQL.
+"""Checks that SQL, the files on disk and the indexes agree, and repairs what can be derived from SQL.
 
-SQL is the source of truth. Stray files, the vector index and the full-text rows are repaired; everything else is only
-reported, for an administrator to decide. The server may run meanwhile. SQL and the index are not written at the same
-moment, so a difference between them counts only when a second comparison finds it again.
+SQL is the source of truth. Stray files, the indexes and the full-text rows are repaired; everything else is only
+reported, for an administrator to decide. The server may run meanwhile.
 """
 
 import threading
@@ -10,21 +9,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
-
-import numpy as np
 
 from app.db.chunks import ChunkRepository
 from app.db.consistency import ConsistencyRepository, StoredVersion
 from app.db.session import Database
 from app.documents.files import DocumentFiles
+from app.documents.index_ports import Differences, Repairable
 from app.errors import Conflict
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
-from retrieval.ports import Keys, VectorIndex, Vectors
 
 _SETTLED_SECONDS = 600.0  # a younger file may belong to a row that is not committed yet
-_SECOND_LOOK_SECONDS = 2.0
 
 
 class Kind(StrEnum):
@@ -58,8 +53,8 @@ _SAYS = {
     "documents again.",
     Kind.VECTORS_WITHOUT_CHUNK: "stored vectors belong to no chunk.",
     Kind.FULL_TEXT_ROWS: "full-text rows and chunks do not match.",
-    Kind.INDEX_MISSING: "visible chunks are missing from the vector index.",
-    Kind.INDEX_SURPLUS: "vectors in the index belong to no visible chunk.",
+    Kind.INDEX_MISSING: "visible chunks are missing from the vector index or the word index.",
+    Kind.INDEX_SURPLUS: "entries of the vector index or the word index belong to no visible chunk.",
 }
 _SAFE = frozenset(
     {
@@ -106,32 +101,11 @@ class Findings:
         return tuple(finding for finding in self.findings if not finding.mended)
 
 
-class SearchedIndex(Protocol):
-    """The vector index of a running server."""
-
-    @property
-    def generation(self) -> int:
-        """The embedder generation of its vectors."""
-        ...
-
-    def current(self) -> VectorIndex:
-        """The index that answers searches now."""
-        ...
-
-    def add(self, keys: Keys, vectors: Vectors) -> None:
-        """Add or replace vectors."""
-        ...
-
-    def forget(self, keys: Keys) -> None:
-        """Remove vectors."""
-        ...
-
-
 def examine(
     database: Database,
     files: DocumentFiles,
     *,
-    index: SearchedIndex | None = None,
+    index: Repairable | None = None,
     repair: bool = False,
     clock: Callable[[], float] = time.time,
     pause: Callable[[float], None] = time.sleep,
@@ -141,10 +115,10 @@ def examine(
     Args:
         database: Migrated.
         files: The originals.
-        index: The index in use; None when no server runs, since each start compares it with SQL and repairs it.
+        index: The indexes in use; None when no server runs, since each start compares them with SQL and repairs them.
         repair: Whether to repair everything that SQL determines.
         clock: Unix seconds.
-        pause: Waits a number of seconds, between the two comparisons of the index.
+        pause: Waits a number of seconds, between the two comparisons of an index.
 
     Raises:
         StoreUnavailable: The database cannot be read, or not be written for a repair.
@@ -158,7 +132,7 @@ def examine(
     versions = rows.versions()
     gone, resized = _compare_originals(files, rows, versions)
     defects = rows.text_defects()
-    missing, surplus = _index_differences(index, chunks, pause) if index is not None else (_NONE, _NONE)
+    told = index.repair(only_tell=not repair, pause=pause) if index is not None else Differences()
     counts = {
         Kind.MISSING_ORIGINALS: gone,
         Kind.STRAY_ORIGINALS: len(strays),
@@ -170,19 +144,14 @@ def examine(
         Kind.CHUNKS_WITHOUT_VECTOR: rows.chunks_without_vector(),
         Kind.VECTORS_WITHOUT_CHUNK: rows.vectors_without_chunk(),
         Kind.FULL_TEXT_ROWS: rows.full_text_rows(),
-        Kind.INDEX_MISSING: len(missing),
-        Kind.INDEX_SURPLUS: len(surplus),
+        Kind.INDEX_MISSING: told.missing,
+        Kind.INDEX_SURPLUS: told.surplus,
     }
     found = {kind: count for kind, count in counts.items() if count}
     if repair:
         _mend(found, rows, files, strays)
-        if index is not None:
-            _mend_index(index, chunks, missing=missing, surplus=surplus)
     findings = tuple(Finding(kind, count, mended=repair and kind in _SAFE) for kind, count in found.items())
     return Findings(findings, versions=len(versions), chunks=len(chunks.visible_keys()))
-
-
-_NONE: Keys = np.empty(0, np.int64)
 
 
 def _compare_originals(
@@ -205,35 +174,6 @@ def _mend(found: dict[Kind, int], rows: ConsistencyRepository, files: DocumentFi
         rows.drop_hidden_chunks()
     if Kind.FULL_TEXT_ROWS in found:
         rows.rebuild_full_text()
-
-
-def _index_differences(
-    index: SearchedIndex, chunks: ChunkRepository, pause: Callable[[float], None]
-) -> tuple[Keys, Keys]:
-    """Keys missing from the index and surplus in it, both found twice: a commit reaches SQL first, then the index."""
-    missing, surplus = _look(index, chunks)
-    if len(missing) or len(surplus):
-        pause(_SECOND_LOOK_SECONDS)
-        missing_still, surplus_still = _look(index, chunks)
-        missing, surplus = np.intersect1d(missing, missing_still), np.intersect1d(surplus, surplus_still)
-    return missing, surplus
-
-
-def _look(index: SearchedIndex, chunks: ChunkRepository) -> tuple[Keys, Keys]:
-    held, wanted = index.current().keys(), chunks.visible_keys()
-    absent = np.setdiff1d(wanted, held, assume_unique=True)
-    found = [keys for keys, _ in chunks.iter_vectors(generation=index.generation, keys=absent)]
-    missing = np.concatenate(found) if found else _NONE  # a chunk without a stored vector is another finding
-    return missing, np.setdiff1d(held, wanted, assume_unique=True)
-
-
-def _mend_index(index: SearchedIndex, chunks: ChunkRepository, *, missing: Keys, surplus: Keys) -> None:
-    if len(surplus):
-        index.forget(surplus)
-    for keys, vectors in chunks.iter_vectors(generation=index.generation, keys=missing):
-        index.add(keys, vectors)
-    if len(missing):  # some may have been deleted while they were added
-        index.forget(np.setdiff1d(missing, chunks.visible_keys(), assume_unique=True))
 
 
 class Reconciler:
@@ -261,7 +201,7 @@ class Reconciler:
         self._pause = pause
         self._running = threading.Lock()
 
-    def run(self, index: SearchedIndex | None, *, repair: bool) -> Findings:
+    def run(self, index: Repairable | None, *, repair: bool) -> Findings:
         """Check, repair if `repair`, and report. Takes minutes on a large installation.
 
         Raises:

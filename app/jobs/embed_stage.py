@@ -12,8 +12,8 @@ from app.db.document_rows import ClaimedJob
 from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult, Version
 from app.documents.files import DocumentFiles
-from app.documents.vector_index import LiveVectorIndex
-from app.documents.word_index import LiveWordIndex
+from app.documents.index_ports import IndexRows
+from app.documents.indexes import Indexes
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.jobs.attempt import Attempt, Billing, Overtaken, Stopped
 from app.jobs.embed_queue import EmbedQueue
@@ -23,11 +23,12 @@ from app.telemetry.stations import Instruments
 from app.types import UsageStatus
 from ingestion.pipeline import EmbeddingBlock, Pipeline
 from ingestion.types import Progress, Stage
-from retrieval.ports import Vectors
+from retrieval.ports import Keys, Vectors
 
 _Written: TypeAlias = tuple[Attempt, Vectors, CommitResult]
 
 _MOST_DOCUMENTS = 256  # in one call of the embedder: more documents fill its batches more evenly
+_NOT_GIVEN: Keys = np.empty(0, np.int64)
 _MOST_WRITTEN = 64  # in one transaction, for which all other writers wait
 
 
@@ -40,8 +41,7 @@ class EmbedStage:
         jobs: JobRepository,
         files: DocumentFiles,
         pipeline: Pipeline,
-        index: LiveVectorIndex,
-        lexical: LiveWordIndex,
+        indexes: Indexes,
         billing: Billing,
         queue: EmbedQueue,
         outcomes: Outcomes,
@@ -51,8 +51,7 @@ class EmbedStage:
         self._jobs = jobs
         self._files = files
         self._pipeline = pipeline
-        self._index = index
-        self._lexical = lexical
+        self._indexes = indexes
         self._billing = billing
         self._queue = queue
         self._outcomes = outcomes
@@ -93,7 +92,7 @@ class EmbedStage:
 
     def _blocks(self, attempt: Attempt) -> Iterator[None]:
         """Embed a large document, one block per step, after the blocks that earlier attempts kept."""
-        prepared, generation = attempt.ready, self._index.generation
+        prepared, generation = attempt.ready, self._indexes.generation
         kept = self._jobs.checkpoints(attempt.job.id, generation=generation)
         done: list[Vectors | None] = [_same(block, kept.get(block.first_ordinal)) for block in prepared.blocks]
         left = [place for place, vectors in enumerate(done) if vectors is None]
@@ -145,7 +144,7 @@ class EmbedStage:
 
     def _embed(self, attempts: Sequence[Attempt]) -> None:
         try:
-            generation = self._index.generation
+            generation = self._indexes.generation
             blocks = [attempt.ready.blocks[0] for attempt in attempts]
             with self._instruments.together("embed", [attempt.work for attempt in attempts]):
                 vectors = self._pipeline.embed(blocks, on_batch=self._go_on)
@@ -211,6 +210,7 @@ class EmbedStage:
 
     def _commit(self, attempts: Sequence[Attempt], vectors: Sequence[Vectors], *, generation: int) -> list[_Written]:
         """Write attempts in one transaction; returns those whose job still ran under its claim."""
+        self._indexes.stage([_rows_of(*each, _NOT_GIVEN) for each in zip(attempts, vectors, strict=True)])
         versions = [self._version(*each, generation=generation) for each in zip(attempts, vectors, strict=True)]
         with self._instruments.together("commit", [attempt.work for attempt in attempts]):
             results = self._jobs.commit_all(versions)
@@ -224,26 +224,24 @@ class EmbedStage:
         return written
 
     def _publish(self, written: Sequence[_Written]) -> None:
-        """Update both indexes with the chunks that were written and removed."""
+        """Tell the indexes of the chunks that were written and removed."""
         if not written:
             return
-        removed = np.concatenate([result.removed_keys for _, _, result in written])
-        self._index.forget(removed)
-        self._lexical.forget(removed)
-        keys = np.concatenate([result.new_keys for _, _, result in written])
-        self._index.add(keys, np.concatenate([rows for _, rows, _ in written]))
-        self._lexical.add(keys)
+        self._indexes.forget(np.concatenate([result.removed_keys for _, _, result in written]))
+        self._indexes.publish([_rows_of(attempt, vectors, result.new_keys) for attempt, vectors, result in written])
         live = self._jobs.still_live([(attempt.document.id, attempt.job.version) for attempt, _, _ in written])
         gone = [result.new_keys for attempt, _, result in written if attempt.document.id not in live]
-        if gone:  # deleted between the commit and `add`: that deletion did not find them in the indexes
-            self._index.forget(np.concatenate(gone))
-            self._lexical.forget(np.concatenate(gone))
+        if gone:  # deleted between the commit and `publish`: that deletion did not find them in the indexes
+            self._indexes.forget(np.concatenate(gone))
         for attempt, _, _ in written:
             self._outcomes.indexed(attempt)
 
     def _version(self, attempt: Attempt, vectors: Vectors, *, generation: int) -> Version:
         def settle(connection: sa.Connection) -> None:
             self._billing.settle_in(connection, attempt, UsageStatus.COMPLETED, tokens=attempt.read_tokens)
+
+        def follow(connection: sa.Connection, keys: Keys, removed: Keys) -> None:
+            self._indexes.write_in(connection, _rows_of(attempt, vectors, keys), removed=removed)
 
         prepared = attempt.ready
         return Version(
@@ -254,7 +252,20 @@ class EmbedStage:
             generation=generation,
             embedding_tokens=prepared.tokens,
             also=settle,
+            follow=follow,
         )
+
+
+def _rows_of(attempt: Attempt, vectors: Vectors, keys: Keys) -> IndexRows:
+    return IndexRows(
+        keys=keys,
+        vectors=vectors,
+        tenant_id=attempt.document.tenant_id,
+        collection_id=attempt.document.collection_id,
+        document_id=attempt.document.id,
+        version=attempt.job.version,
+        texts=[passage.text for passage in attempt.ready.passages],
+    )
 
 
 def _same(block: EmbeddingBlock, kept: Checkpoint | None) -> Vectors | None:

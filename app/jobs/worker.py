@@ -5,9 +5,8 @@ import time
 
 from app.db.jobs import JobRepository
 from app.documents.files import DocumentFiles
+from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
-from app.documents.vector_index import LiveVectorIndex
-from app.documents.word_index import LiveWordIndex
 from app.jobs.attempt import Billing, Stopped
 from app.jobs.claim_queue import ClaimQueue
 from app.jobs.embed_queue import EmbedQueue
@@ -34,7 +33,7 @@ class Worker:
     the blocks that were not finished (docs/adr/0040).
 
     Example:
-        >>> worker = Worker(jobs=jobs, files=files, pipeline=pipeline, embedder=embedder, index=index, ...)
+        >>> worker = Worker(jobs=jobs, files=files, pipeline=pipeline, embedder=embedder, indexes=indexes, ...)
         >>> worker.start()
         >>> worker.wake()  # after each upload
         >>> worker.stop()
@@ -47,8 +46,7 @@ class Worker:
         files: DocumentFiles,
         pipeline: Pipeline,
         embedder: Embedder,
-        index: LiveVectorIndex,
-        lexical: LiveWordIndex,
+        indexes: Indexes,
         ledger: Ledger,
         metrics: Metrics,
         boot_id: str,
@@ -61,8 +59,7 @@ class Worker:
         instruments = instruments or Instruments(metrics)
         billing = Billing(ledger, embedder)
         self._stop = threading.Event()
-        self._index = index
-        self._lexical = lexical
+        self._indexes = indexes
         self._claims = ClaimQueue(jobs, boot_id, parsers=parsers)
         self._outcomes = Outcomes(jobs=jobs, billing=billing, passwords=passwords, metrics=metrics)
         most = _WAITING_BLOCKS * pipeline.block_passages
@@ -71,8 +68,7 @@ class Worker:
             jobs=jobs,
             files=files,
             pipeline=pipeline,
-            index=index,
-            lexical=lexical,
+            indexes=indexes,
             billing=billing,
             queue=self._queue,
             outcomes=self._outcomes,
@@ -137,8 +133,7 @@ class Worker:
                     continue
                 if self._embed_stage.turn(seconds=IDLE_SECONDS):
                     continue
-                self._index.save_if_changed()
-                self._lexical.save_if_changed()
+                self._indexes.rest()
             except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
                 logger().error("ingestion.worker", error=type(error).__name__, exc_info=error)
                 self._stop.wait(IDLE_SECONDS)

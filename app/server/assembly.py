@@ -40,10 +40,11 @@ from app.db.document_names import DocumentNames
 from app.db.generations import Generation
 from app.db.jobs import JobRepository
 from app.db.session import Database
+from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.files import DocumentFiles
+from app.documents.index_ports import VectorStore, VectorStores, WordStore
+from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
-from app.documents.vector_index import LiveVectorIndex, index_folder, transfer_to
-from app.documents.word_index import LiveWordIndex
 from app.errors import SetupError
 from app.jobs.worker import Worker
 from app.models.loading import load_embedder, load_generator, load_reader
@@ -81,7 +82,7 @@ class Assembly:
     instruments: Instruments
     boot_id: str
     chunks: ChunkRepository
-    lexical: LiveWordIndex
+    lexical: WordStore
     extractor: Extractor
     parsers: int
     passwords: Passwords
@@ -91,6 +92,11 @@ class Assembly:
     judge: CandidateJudge | None
     entailment: EntailmentJudge | None
     served_class: Callable[[], ModelClass]
+
+    @property
+    def vector_stores(self) -> VectorStores:
+        """Where the vectors of each generation are searched."""
+        return FaissStores(self.settings.data_dir, chunks=self.chunks, device=self.settings.index_device)
 
     def stack_for(self, generation: Generation) -> EmbedderStack:
         """The stack of the embedder that made a generation's vectors.
@@ -121,16 +127,10 @@ class Assembly:
             overlap=self.settings.chunk_overlap,
         )
 
-        def open_index(generation: int) -> LiveVectorIndex:
-            return LiveVectorIndex(
-                index_folder(self.settings.data_dir, generation),
-                embedder=embedder.info,
-                generation=generation,
-                chunks=self.chunks,
-                transfer=transfer_to(self.settings.index_device),
-            )
+        def open_index(generation: int) -> VectorStore:
+            return self.vector_stores.open(generation, embedder.info)
 
-        def assemble(index: LiveVectorIndex) -> Models:
+        def assemble(index: VectorStore) -> Models:
             from ingestion.pipeline import Pipeline
 
             # without a language model, tokens are counted by the embedder's tokenizer
@@ -140,8 +140,7 @@ class Assembly:
                 files=self.files,
                 pipeline=Pipeline(self.extractor, chunker, embedder, station=station),
                 embedder=embedder,
-                index=index,
-                lexical=self.lexical,
+                indexes=Indexes(index, self.lexical),
                 ledger=self.ledger,
                 metrics=self.instruments.metrics,
                 instruments=self.instruments,
@@ -164,7 +163,7 @@ class Assembly:
     def _answerer(
         self,
         embedder: ChunkingEmbedder,
-        index: LiveVectorIndex,
+        index: VectorStore,
         reader: SpanReader | None,
         generator: tuple[Tokenizer, str, Engine],
     ) -> Answerer:
@@ -183,7 +182,7 @@ class Assembly:
         limits = _limits(settings)
         languages()  # read now, not while a question waits
         meant = DocumentsMeant(catalogue)
-        search = Search(index.current, self.lexical, self.chunks, station=station)
+        search = Search(index, self.lexical, self.chunks, station=station)
         finder = Finder(
             search=search,
             vectors=QuestionVectors(embedder),

@@ -5,17 +5,15 @@ embedder, index and everything assembled around them. A request reads it once, s
 one model with the embedded question of another.
 """
 
-import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.db.audit import Record
 from app.db.generations import Generation, GenerationRepository, Standing
 from app.db.vectors import VectorRepository
+from app.documents.index_ports import VectorStore, VectorStores
 from app.documents.reembedding import Reembedder, Target, TextOf
-from app.documents.vector_index import LiveVectorIndex
 from app.errors import AppError, Conflict, StorageFull, StoreUnavailable
 from app.server.serving import Building, Models, Serving
 from app.telemetry.logs import logger
@@ -34,9 +32,9 @@ class EmbedderStack:
 
     embedder: Embedder
     text_of: TextOf
-    open_index: Callable[[int], LiveVectorIndex]
+    open_index: Callable[[int], VectorStore]
     """The index of a generation, built from SQL where it is not saved."""
-    assemble: Callable[[LiveVectorIndex], Models]
+    assemble: Callable[[VectorStore], Models]
     """The models around an index; the worker is not started yet."""
 
 
@@ -59,7 +57,7 @@ class EmbedderSwap:
         serving: Serving,
         load: Callable[[Generation], EmbedderStack],
         stack: EmbedderStack,
-        folder_of: Callable[[int], Path],
+        stores: VectorStores,
     ) -> None:
         """Take collaborators.
 
@@ -71,7 +69,7 @@ class EmbedderSwap:
             load: Returns the stack of a generation's embedder; raises SetupError or RetrievalError where it cannot be
                 loaded.
             stack: The stack in use.
-            folder_of: The folder of a generation's saved index.
+            stores: Drops the index of a generation whose vectors are deleted.
         """
         self._generations = generations
         self._vectors = vectors
@@ -79,7 +77,7 @@ class EmbedderSwap:
         self._serving = serving
         self._load = load
         self._stack = stack
-        self._folder_of = folder_of
+        self._stores = stores
         self._closing = threading.Event()
         self._wake = threading.Event()
         self._lock = threading.Lock()  # guards the next three fields
@@ -262,7 +260,7 @@ class EmbedderSwap:
             while last is not None:
                 self._check()
                 last = self._vectors.purge(generation.id, after=last, limit=_PURGED_AT_ONCE)
-            shutil.rmtree(self._folder_of(generation.id), ignore_errors=True)
+            self._stores.drop(generation.id)
             self._generations.purged(generation.id)
             logger().info("generation.purged", generation=generation.id)
 

@@ -14,7 +14,6 @@ from app.db.chunks import ChunkRepository
 from app.db.vectors import VectorRepository
 from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder
-from app.documents.vector_index import index_folder
 from app.models.loading import load_embedder, load_entailment, load_generator, load_judge, load_reranker, sized
 from app.probing.asking import CaseAsking
 from app.probing.probe import ModelProbe
@@ -121,7 +120,7 @@ def loaded(
             serving=serving,
             load=assembly.stack_for,
             stack=embedder_stack,
-            folder_of=lambda generation: index_folder(settings.data_dir, generation),
+            stores=assembly.vector_stores,
         )
         models.worker.start()
         stack.callback(serving.stop_worker)
@@ -154,14 +153,12 @@ def _assembly(
     begin: Callable[[str], None],
 ) -> Assembly:
     """The assembly, with the parts that all embedders share; `stack` closes it."""
-    from app.documents.word_index import LiveWordIndex
+    from app.documents.adapters.word_index import WordIndex
     from ingestion.child_extractor import ChildExtractor, ExtractorPool
 
     state, settings = foundation.state, foundation.state.settings
     chunks = ChunkRepository(state.database)
-    lexical = LiveWordIndex(
-        settings.data_dir / "lexical", database=state.database, chunks=chunks, engine=settings.lexical
-    )
+    lexical = WordIndex(settings.data_dir / "lexical", database=state.database, chunks=chunks, engine=settings.lexical)
     lexical.start()
     stack.callback(lexical.close)
     limits = extraction_limits(settings)
@@ -254,7 +251,7 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
     _start(
         stack,
         PeriodicThread(
-            lambda: state.corpus.reconciler.run(serving.current().index, repair=True),
+            lambda: state.corpus.reconciler.run(serving.current().indexes, repair=True),
             name="reconciliation",
             interval=lambda: seconds_until(hour, datetime.now().astimezone()),
             failed="reconciliation.failed",

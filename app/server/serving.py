@@ -8,8 +8,8 @@ from app.answering.answerer import Answerer
 from app.answering.generating.model_class import ModelClass
 from app.db.audit import Record
 from app.db.generations import Generation
-from app.documents.vector_index import LiveVectorIndex
-from app.documents.word_index import LiveWordIndex
+from app.documents.index_ports import VectorStore, WordStore
+from app.documents.indexes import Indexes
 from app.jobs.worker import Worker
 from app.outbound.model_servers import ModelServers
 from app.probing.probe import ModelProbe
@@ -26,10 +26,15 @@ class Models:
     embedder: Embedder
     engine: Engine
     tokenizer: Tokenizer
-    index: LiveVectorIndex
-    lexical: LiveWordIndex
+    index: VectorStore
+    lexical: WordStore
     answerer: Answerer
     worker: Worker
+
+    @property
+    def indexes(self) -> Indexes:
+        """Both indexes, told of a change together."""
+        return Indexes(self.index, self.lexical)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +100,8 @@ class Serving:
     models: Models | None = None
     embedder_swap: EmbedderSwapControl | None = None
     loading: BackgroundLoading | None = None
-    incoming: LiveVectorIndex | None = None
-    incoming_words: LiveWordIndex | None = None
+    incoming: VectorStore | None = None
+    incoming_words: WordStore | None = None
     known_class: ModelClass = ModelClass.QUOTES
     probe: ModelProbe | None = None
     model_servers: ModelServers = field(default_factory=ModelServers)
@@ -149,8 +154,7 @@ class Serving:
         incoming, words = self.incoming, self.incoming_words  # read first: both reconcile after they are set
         models = self.models
         if models is not None:
-            models.index.forget(keys)
-            models.lexical.forget(keys)
+            models.indexes.forget(keys)
         elif words is not None:
             words.forget(keys)
         if incoming is not None:

@@ -27,9 +27,9 @@ POINTS: tuple[KillPoint, ...] = (
     KillPoint("app.usage.ledger.ledger:Ledger.settle_in", "return"),
     KillPoint("app.db.jobs:JobRepository.commit_all", "return"),
     # what follows it in memory and on disk
-    KillPoint("app.documents.vector_index:LiveVectorIndex.forget", "call"),
-    KillPoint("app.documents.vector_index:LiveVectorIndex.add", "call"),
-    KillPoint("app.documents.vector_index:LiveVectorIndex.add", "return"),
+    KillPoint("app.documents.adapters.faiss_vectors:FaissVectors.forget", "call"),
+    KillPoint("app.documents.adapters.faiss_vectors:FaissVectors.add", "call"),
+    KillPoint("app.documents.adapters.faiss_vectors:FaissVectors.add", "return"),
     KillPoint("retrieval.index_file:save", "call"),
     KillPoint("retrieval.index_file:save", "return"),
     # a replacement and a deletion

@@ -17,7 +17,7 @@ from app.db.migration import current_revision, downgrade, head_revision, upgrade
 from app.db.session import Database
 from app.db.tables.documents import chunk_vector
 from app.db.tables.ledger import usage_event
-from app.documents.vector_index import LiveVectorIndex
+from app.documents.adapters.faiss_vectors import FaissVectors
 from app.errors import SetupError
 from tests.app.db.samples import EMBEDDER, Library
 from tests.app.server.embedder_swaps import GatedEmbedder, served, wait_until
@@ -37,12 +37,12 @@ def library(sqlite_database: Database) -> Library:
     return library
 
 
-def opened(library: Library, folder: Path) -> LiveVectorIndex:
+def opened(library: Library, folder: Path) -> FaissVectors:
     chunks = ChunkRepository(library.database)
-    return LiveVectorIndex(folder, embedder=EMBEDDER, generation=library.generation, chunks=chunks)
+    return FaissVectors(folder, embedder=EMBEDDER, generation=library.generation, chunks=chunks)
 
 
-def answers(index: LiveVectorIndex) -> list[list[tuple[int, float]]]:
+def answers(index: FaissVectors) -> list[list[tuple[int, float]]]:
     """What it says to a question along each axis, over everything."""
     questions = np.eye(EMBEDDER.dim, dtype=np.float32)
     return [index.current().search(question, k=10, allowed=None) for question in questions]
@@ -97,7 +97,7 @@ def test_a7_the_index_of_another_installation_or_generation_is_refused(library, 
     (tmp_path / "theirs" / "index.faiss").rename(folder / "index.faiss")
     by_data = opened(library, folder)
     by_data.save_if_changed()
-    later = LiveVectorIndex(
+    later = FaissVectors(
         tmp_path / "later",
         embedder=EMBEDDER,
         generation=library.generation + 1,

@@ -123,7 +123,7 @@ def _conversing(state: State) -> State:
     """`state` with answers that remember conversations and what they cited, as `serve` has them."""
     models = state.serving.models
     assert models is not None, "metered() loads them"
-    search = Search(models.index.current, models.lexical, ChunkRepository(state.database))
+    search = Search(models.index, models.lexical, ChunkRepository(state.database))
     answerer = make_answerer(
         finder=Finder(search=search, vectors=QuestionVectors(models.embedder)),
         engine=models.engine,

@@ -12,9 +12,8 @@ from fastapi.testclient import TestClient
 
 from app.db.chunks import ChunkRepository
 from app.db.generations import Generation
+from app.documents.adapters.word_index import WordIndex
 from app.documents.passwords import Passwords
-from app.documents.vector_index import LiveVectorIndex
-from app.documents.word_index import LiveWordIndex
 from app.server.assembly import Assembly
 from app.server.bootstrap import build
 from app.server.embedder_swap import EmbedderStack
@@ -87,7 +86,7 @@ class Application:
 class ScriptedModels:
     """The scripted models, and the assembly around them; `assembled` may be called any number of times."""
 
-    def __init__(self, state: State, words: LiveWordIndex, *, reranker: Reranker | None) -> None:
+    def __init__(self, state: State, words: WordIndex, *, reranker: Reranker | None) -> None:
         self.engine, self.embedder, self.reader = ScriptedEngine(), ScriptedEmbedder(), ScriptedReader()
         engine: Engine = self.engine
         assembly = ScriptedAssembly(
@@ -113,7 +112,7 @@ class ScriptedModels:
         )
         active = state.corpus.generations.prepare(self.embedder.info, source="hashing").active
         self._stack = assembly.stack_for(active)
-        self.index: LiveVectorIndex = self._stack.open_index(active.id)
+        self.index = self._stack.open_index(active.id)
         self.index.reconcile()
 
     def assembled(self) -> Models:
@@ -148,7 +147,7 @@ def serving(data_dir: Path, settings: Mapping[str, Any], *, reranks: bool = Fals
     sizes = {"chunk_tokens": 32, "chunk_overlap": 4}  # so that a short document has several chunks
     configured = Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None, **{**sizes, **settings})
     with build(configured, with_models=False) as state:
-        words = LiveWordIndex(data_dir / "lexical", database=state.database, chunks=ChunkRepository(state.database))
+        words = WordIndex(data_dir / "lexical", database=state.database, chunks=ChunkRepository(state.database))
         words.start()
         models = ScriptedModels(state, words, reranker=LongestFirst() if reranks else None)
         try:

@@ -8,7 +8,7 @@ import numpy as np
 
 from retrieval.filters import matches
 from retrieval.key_set import KeySet
-from retrieval.ports import Vectors
+from retrieval.ports import VectorIndex, Vectors
 from retrieval.types import Chunk, EmbedderInfo, Hit, Metadata, Scope, Scores
 
 
@@ -122,6 +122,16 @@ def _beside(vector: Vectors, side: float) -> Vectors:
     return turned
 
 
+class Inside:
+    """Implements `DenseIndex`: an index of vectors, asked for the keys that a store has in scope."""
+
+    def __init__(self, index: Callable[[], VectorIndex], store: "MemoryStore") -> None:
+        self._index, self._store = index, store
+
+    def search_vector(self, vector: Vectors, *, scope: Scope, k: int) -> list[tuple[int, float]]:
+        return self._index().search(vector, k=k, allowed=self._store.keys_in(scope))
+
+
 class MemoryStore:
     """Implements `ChunkStore` and `LexicalIndex` over a dictionary; one tenant and one metadata a chunk."""
 
@@ -140,6 +150,9 @@ class MemoryStore:
 
     def keys_in(self, scope: Scope) -> KeySet:
         return KeySet(np.array([found.key for found in self._visible(scope)], dtype=np.int64))
+
+    def holds(self, scope: Scope) -> bool:
+        return len(self.keys_in(scope)) > 0
 
     def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:
         return {found.key: found for found in self._visible(scope) if found.key in keys}

@@ -12,7 +12,7 @@ from retrieval.ports import Keys, VectorIndex, Vectors
 from retrieval.search import Search
 from retrieval.types import Hit, Metadata, Scope, SearchMode
 from tests.retrieval.exact_index import ExactIndex
-from tests.retrieval.fakes import HashingEmbedder, MemoryStore, chunk
+from tests.retrieval.fakes import HashingEmbedder, Inside, MemoryStore, chunk
 
 MINE = Scope(tenant_id="t")
 
@@ -24,7 +24,7 @@ class World:
         self.embedder = embedder or HashingEmbedder()
         self.store = MemoryStore()
         self.index: VectorIndex = ExactIndex(self.embedder.info.dim)
-        self.search = Search(lambda: self.index, self.store, self.store)
+        self.search = Search(Inside(lambda: self.index, self.store), self.store, self.store)
 
     def put(
         self, key: int, text: str, *, tenant_id: str = "t", metadata: Metadata | None = None, **fields: Any

@@ -124,7 +124,7 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
             wake=state.serving.wake,
             forget=state.serving.forget,
         )
-        search = Search(models.index.current, models.lexical, ChunkRepository(state.database))
+        search = Search(models.index, models.lexical, ChunkRepository(state.database))
         answerer = make_answerer(
             finder=Finder(search=search, vectors=QuestionVectors(embedder)),
             engine=engine,

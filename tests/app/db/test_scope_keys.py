@@ -104,6 +104,38 @@ def test_after_every_step_a_remembered_scope_holds_what_a_fresh_one_does(library
     check()
 
 
+def test_a_scope_holds_chunks_exactly_where_it_has_keys(library: Library) -> None:
+    other = library.collections.create("t1", "other").id
+    chunks = ChunkRepository(library.database)
+    year = Comparison("year", "$gte", 2024)
+
+    def held() -> dict[str, bool]:
+        scopes = {
+            "tenant": Scope("t1"),
+            "collection": Scope("t1", collection_ids=(other,)),
+            "no collection": Scope("t1", collection_ids=()),
+            "filter": Scope("t1", filter=year),
+            "stranger": Scope("t2"),
+            "no document": Scope("t1", document_ids=()),
+        }
+        found = {name: chunks.holds(scope) for name, scope in scopes.items()}
+        assert found == {name: len(chunks.keys_in(scope)) > 0 for name, scope in scopes.items()}
+        return found
+
+    nothing = dict.fromkeys(held(), False)
+    assert held() == nothing
+    library.index("one", metadata={"year": 2020})
+    assert held() == {**nothing, "tenant": True}
+    library.index(collection_id=other, metadata={"year": 2024})
+    assert held() == {**nothing, "tenant": True}, "a document without chunks"
+    gone = library.index("two", collection_id=other, metadata={"year": 2024})
+    assert held() == {**nothing, "tenant": True, "collection": True, "filter": True}
+    assert chunks.holds(Scope("t1", document_ids=(gone.id,)))
+    chunks.forget(library.documents.delete(gone.id, tenant_id="t1").keys)
+    assert held() == {**nothing, "tenant": True}
+    assert not chunks.holds(Scope("t1", document_ids=(gone.id,)))
+
+
 def test_a_deleted_documents_keys_may_stay_but_show_nothing(library: Library) -> None:
     kept, gone = library.index("kept"), library.index("gone")
     chunks = ChunkRepository(library.database)

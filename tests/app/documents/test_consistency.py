@@ -12,9 +12,9 @@ import pytest
 from app.db.chunks import ChunkRepository
 from app.db.originals import OriginalRepository
 from app.db.session import Database
+from app.documents.adapters.faiss_vectors import FaissVectors
 from app.documents.consistency import Findings, Kind, Reconciler, examine
 from app.documents.ports import new_object_name
-from app.documents.vector_index import LiveVectorIndex
 from app.errors import Conflict
 from app.telemetry.metrics import Metrics
 from tests.app.db.samples import EMBEDDER, Library
@@ -39,7 +39,7 @@ class Installation:
         self.first = self.put("alpha", "beta", filename="a.txt")
         self.second = self.put("gamma", filename="b.txt")
         self.chunks = ChunkRepository(database)
-        self.index = LiveVectorIndex(
+        self.index = FaissVectors(
             folder / "index", embedder=EMBEDDER, generation=self.library.generation, chunks=self.chunks
         )
 

@@ -1,4 +1,4 @@
-"""app.documents.vector_index: whatever is on disk, the index in use mirrors SQL."""
+"""app.documents.adapters.faiss_vectors: whatever is on disk, the index in use mirrors SQL."""
 
 import threading
 
@@ -8,7 +8,7 @@ import pytest
 
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
-from app.documents.vector_index import LiveVectorIndex, transfer_to
+from app.documents.adapters.faiss_vectors import FaissVectors, transfer_to
 from retrieval.errors import IndexDeviceUnavailable
 from retrieval.index_file import IndexPlan
 from retrieval.key_set import KeySet
@@ -27,12 +27,12 @@ def library(sqlite_database: Database) -> Library:
     return library
 
 
-def opened(library: Library, tmp_path) -> LiveVectorIndex:
+def opened(library: Library, tmp_path) -> FaissVectors:
     chunks = ChunkRepository(library.database)
-    return LiveVectorIndex(tmp_path / "index", embedder=EMBEDDER, generation=library.generation, chunks=chunks)
+    return FaissVectors(tmp_path / "index", embedder=EMBEDDER, generation=library.generation, chunks=chunks)
 
 
-def assert_mirrors(index: LiveVectorIndex, library: Library) -> None:
+def assert_mirrors(index: FaissVectors, library: Library) -> None:
     chunks = ChunkRepository(library.database)
     wanted = chunks.visible_keys()
     assert np.array_equal(index.current().keys(), wanted)
@@ -113,8 +113,8 @@ class PausingChunks(ChunkRepository):
 
 def planned(
     library: Library, tmp_path, chunks: ChunkRepository | None = None, gpu: FakeGpu | None = None
-) -> LiveVectorIndex:
-    return LiveVectorIndex(
+) -> FaissVectors:
+    return FaissVectors(
         tmp_path / "index",
         embedder=EMBEDDER,
         generation=library.generation,
@@ -124,7 +124,7 @@ def planned(
     )
 
 
-def put(library: Library, index: LiveVectorIndex, *texts: str) -> str:
+def put(library: Library, index: FaissVectors, *texts: str) -> str:
     """Index a document as the worker does; its id."""
     library.upload("content of " + " ".join(texts))
     result = library.commit(library.claim(), list(texts))
@@ -133,7 +133,7 @@ def put(library: Library, index: LiveVectorIndex, *texts: str) -> str:
     return library.documents.list(tenant_id="t1", limit=1)[0][0].id
 
 
-def drop(library: Library, index: LiveVectorIndex, document_id: str) -> None:
+def drop(library: Library, index: FaissVectors, document_id: str) -> None:
     index.forget(library.documents.delete(document_id, tenant_id="t1").keys)
 
 

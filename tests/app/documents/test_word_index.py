@@ -1,4 +1,4 @@
-"""app.documents.word_index: whatever is on disk, the index beside the database mirrors it or does not answer."""
+"""app.documents.adapters.word_index: whatever is on disk, the Tantivy index mirrors SQL or does not answer."""
 
 import shutil
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
-from app.documents.word_index import LiveWordIndex
+from app.documents.adapters.word_index import WordIndex
 from retrieval.tantivy_fields import LexicalEntry
 from retrieval.tantivy_index import TantivyIndex
 from retrieval.types import Scope
@@ -39,8 +39,8 @@ class Clock:
         return self.now
 
 
-def opened(library: Library, tmp_path: Path, **options: object) -> LiveWordIndex:
-    live = LiveWordIndex(
+def opened(library: Library, tmp_path: Path, **options: object) -> WordIndex:
+    live = WordIndex(
         tmp_path / "lexical",
         database=library.database,
         chunks=ChunkRepository(library.database),

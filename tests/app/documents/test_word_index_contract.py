@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.db.chunks import ChunkRepository
 from app.db.session import Database
-from app.documents.word_index import LiveWordIndex
+from app.documents.adapters.word_index import WordIndex
 from app.ids import new_id
 from app.types import Document
 from retrieval.ports import LexicalIndex
@@ -38,7 +38,7 @@ PASSAGES = [
 class Shelf:
     """A library and one keyword index over it, told of every change as the worker tells it."""
 
-    def __init__(self, database: Database, index: LiveWordIndex, chunks: ChunkRepository) -> None:
+    def __init__(self, database: Database, index: WordIndex, chunks: ChunkRepository) -> None:
         self.database = database
         self.live = index
         self.chunks = chunks
@@ -78,7 +78,7 @@ def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shelf]:
     assert isinstance(database, Database)
     engine = "tantivy" if request.param == "tantivy" else "sql"
     chunks = ChunkRepository(database)
-    live = LiveWordIndex(tmp_path / "lexical", database=database, chunks=chunks, engine=engine)  # type: ignore[arg-type]
+    live = WordIndex(tmp_path / "lexical", database=database, chunks=chunks, engine=engine)  # type: ignore[arg-type]
     live.start()
     live.wait()
     assert live.serving == engine

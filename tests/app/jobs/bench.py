@@ -13,10 +13,11 @@ from app.db.document_rows import ClaimedJob
 from app.db.jobs import JobRepository
 from app.db.tables.documents import chunk, chunk_vector, embedding_checkpoint
 from app.db.tables.ledger import usage_event
+from app.documents.adapters.faiss_vectors import FaissVectors
+from app.documents.adapters.word_index import WordIndex
+from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
 from app.documents.ports import new_object_name
-from app.documents.vector_index import LiveVectorIndex
-from app.documents.word_index import LiveWordIndex
 from app.ids import new_id
 from app.jobs.worker import Worker
 from app.telemetry.metrics import Metrics
@@ -99,7 +100,7 @@ class CountingJobs(JobRepository):
         return super().progress(claimed, stage, done=done, total=total)
 
 
-class HookedIndex(LiveVectorIndex):
+class HookedIndex(FaissVectors):
     """Lets a test act between a commit and the moment the index learns of it."""
 
     before_add: Callable[[], None] = staticmethod(lambda: None)
@@ -131,7 +132,7 @@ class Bench:
         self.ledger = ledger or Ledger(library.database, boot_id=boot_id)
         self.chunks = ChunkRepository(library.database)
         self.index = HookedIndex(folder / "index", embedder=EMBEDDER, generation=library.generation, chunks=self.chunks)
-        lexical = LiveWordIndex(folder / "lexical", database=library.database, chunks=self.chunks, engine="sql")
+        self.lexical = WordIndex(folder / "lexical", database=library.database, chunks=self.chunks, engine="sql")
         self.jobs = CountingJobs(library.database)
         chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
         self.worker = Worker(
@@ -139,8 +140,7 @@ class Bench:
             files=self.files,
             pipeline=Pipeline(self.extractor, chunker, self.embedder, block_passages=block_passages),
             embedder=self.embedder,
-            index=self.index,
-            lexical=lexical,
+            indexes=Indexes(self.index, self.lexical),
             ledger=self.ledger,
             metrics=self.metrics,
             boot_id=boot_id,

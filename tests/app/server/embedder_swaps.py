@@ -14,9 +14,11 @@ from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.chunks import ChunkRepository
 from app.db.generations import Generation
 from app.db.vectors import VectorRepository
+from app.documents.adapters.faiss_vectors import FaissStores
+from app.documents.adapters.word_index import WordIndex
+from app.documents.index_ports import VectorStore
+from app.documents.indexes import Indexes
 from app.documents.reembedding import Reembedder
-from app.documents.vector_index import LiveVectorIndex, index_folder
-from app.documents.word_index import LiveWordIndex
 from app.errors import SetupError
 from app.jobs.worker import Worker
 from app.models.extractive import NoEngine
@@ -120,7 +122,7 @@ def running(
         state = stack.enter_context(build(settings, with_models=False))
         serving = state.serving
         chunks, ledger = ChunkRepository(state.database), Ledger(state.database, boot_id="boot-1")
-        lexical = LiveWordIndex(data_dir / "lexical", database=state.database, chunks=chunks)
+        lexical = WordIndex(data_dir / "lexical", database=state.database, chunks=chunks)
 
         def line(generation: Generation) -> EmbedderStack:
             for embedder in (configured, *others):
@@ -142,7 +144,7 @@ def running(
             serving=serving,
             load=line,
             stack=first,
-            folder_of=lambda generation: index_folder(data_dir, generation),
+            stores=FaissStores(data_dir, chunks=chunks),
         )
         serving.embedder_swap = embedder_swap
         embedder_swap.start(standing)
@@ -158,29 +160,27 @@ def wait_until(true: Callable[[], bool], *, seconds: float = 60.0) -> None:
 
 
 def _line(
-    embedder: Embedder, state: State, chunks: ChunkRepository, ledger: Ledger, lexical: LiveWordIndex
+    embedder: Embedder, state: State, chunks: ChunkRepository, ledger: Ledger, lexical: WordIndex
 ) -> EmbedderStack:
     chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
 
-    def open_index(generation: int) -> LiveVectorIndex:
-        folder = index_folder(state.settings.data_dir, generation)
-        return LiveVectorIndex(folder, embedder=embedder.info, generation=generation, chunks=chunks)
+    def open_index(generation: int) -> VectorStore:
+        return FaissStores(state.settings.data_dir, chunks=chunks).open(generation, embedder.info)
 
-    def assemble(index: LiveVectorIndex) -> Models:
+    def assemble(index: VectorStore) -> Models:
         engine = NoEngine(revision="1", context_window=2000)
         worker = Worker(
             jobs=state.corpus.jobs,
             files=state.corpus.files,
             pipeline=Pipeline(LocalExtractor(), chunker, embedder),
             embedder=embedder,
-            index=index,
-            lexical=lexical,
+            indexes=Indexes(index, lexical),
             ledger=ledger,
             metrics=state.telemetry.metrics,
             boot_id="boot-1",
         )
         answerer = make_answerer(
-            finder=Finder(search=Search(index.current, lexical, chunks), vectors=QuestionVectors(embedder)),
+            finder=Finder(search=Search(index, lexical, chunks), vectors=QuestionVectors(embedder)),
             engine=engine,
             tokenizer=LetterTokenizer(),
             contents=state.corpus.contents,

@@ -11,9 +11,10 @@ from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
+from app.documents.adapters.faiss_vectors import FaissVectors
+from app.documents.adapters.word_index import WordIndex
+from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
-from app.documents.vector_index import LiveVectorIndex
-from app.documents.word_index import LiveWordIndex
 from app.jobs.worker import Worker
 from app.server.serving import Models
 from app.server.state import State
@@ -78,13 +79,13 @@ def stations(
     """
     tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
     chunks, ledger = ChunkRepository(state.database), state.usage.ledger
-    index = LiveVectorIndex(
+    index = FaissVectors(
         state.settings.data_dir / "index",
         embedder=embedder.info,
         generation=generation_of(state.database, embedder.info),
         chunks=chunks,
     )
-    lexical = LiveWordIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)
+    lexical = WordIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)
     worker = Worker(
         jobs=state.corpus.jobs,
         files=state.corpus.files,
@@ -92,15 +93,14 @@ def stations(
             extractor or LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, station=station
         ),
         embedder=embedder,
-        index=index,
-        lexical=lexical,
+        indexes=Indexes(index, lexical),
         ledger=ledger,
         metrics=state.telemetry.metrics,
         boot_id="boot-1",
         passwords=passwords,
         instruments=state.telemetry.instruments,
     )
-    found = search or Search(index.current, lexical, chunks, station=station)
+    found = search or Search(index, lexical, chunks, station=station)
     selects = selects or reader is not None or quotes is not QuotesAs.NOTHING or quote_unverified
     answerer = make_answerer(
         finder=Finder(search=found, vectors=QuestionVectors(embedder), reranker=reranker),

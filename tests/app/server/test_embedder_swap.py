@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from app.db.chunks import ChunkRepository
 from app.db.tables.documents import chunk_vector
 from app.db.tables.ledger import usage_event
-from app.documents.vector_index import index_folder
+from app.documents.adapters.faiss_vectors import FaissVectors, index_folder
 from app.server.state import State
 from tests.app.server.embedder_swaps import BLOCK, GatedEmbedder, Served, served, wait_until
 
@@ -49,6 +49,7 @@ def assert_mirrors(application: Served) -> None:
     """The index in use holds the visible chunks, with the vectors that SQL has in its generation."""
     index, chunks = application.serving.current().index, ChunkRepository(application.state.database)
     wanted = chunks.visible_keys()
+    assert isinstance(index, FaissVectors)
     assert index.current().keys().tolist() == wanted.tolist()
     assert chunks.vectors(wanted.tolist(), generation=index.generation)[0].tolist() == wanted.tolist()
 

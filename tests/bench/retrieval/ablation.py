@@ -23,12 +23,10 @@ from app.evaluation.intervals import estimate
 from app.evaluation.retrieval_metrics import context_scores, finds_span, locate, ranked_documents, ranking_scores
 from app.evaluation.scratch import PRINCIPAL, Ingested, ingest, lead, scratch_application
 from app.evaluation.types import GoldSpan, QuestionSet, SetQuestion
-from app.server.serving import Models
 from app.server.state import State
 from app.settings import load_settings
 from retrieval.compress import compress
 from retrieval.fusion import convex_combination, reciprocal_rank_fusion
-from retrieval.key_set import KeySet
 from retrieval.types import Chunk, Hit, Scope, Scores
 from tests.bench.retrieval.contexts import PARTS, whole_hits
 from tests.bench.retrieval.headings import Headings, Ranking
@@ -40,17 +38,9 @@ Values: TypeAlias = dict[str, dict[str, dict[str, float]]]  # by measure, varian
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """An ingested set's chunks by key, and where they are searched."""
+    """An ingested set's chunks by key."""
 
     chunks: Mapping[int, Chunk]
-    scope: Scope
-    models: Models
-    store: ChunkRepository
-
-    @property
-    def keys(self) -> KeySet:
-        """Of all chunks."""
-        return self.store.keys_in(self.scope)
 
     def hits(self, ranking: Ranking, k: int) -> tuple[Hit, ...]:
         """The best `k` of a ranking."""
@@ -64,7 +54,7 @@ def measure(state: State, question_set: QuestionSet, *, questions: int, seed: in
     store = ChunkRepository(state.database)
     scope = Scope(tenant_id=PRINCIPAL.tenant_id, collection_ids=(ingested.collection_id,))
     keys = store.keys_in(scope).keys.tolist()
-    corpus = Corpus(store.chunks(keys, scope=scope), scope, state.serving.models, store)
+    corpus = Corpus(store.chunks(keys, scope=scope))
     asked = sample(
         question_set,
         limit=questions,
@@ -77,7 +67,7 @@ def measure(state: State, question_set: QuestionSet, *, questions: int, seed: in
         headings = Headings(corpus.chunks, state.serving.models.embedder, Path(folder))
         for question in asked:
             vector = state.serving.models.embedder.embed_query(question.text)
-            dense = state.serving.models.index.current().search(vector, k=CANDIDATES, allowed=corpus.keys)
+            dense = state.serving.models.index.search_vector(vector, scope=scope, k=CANDIDATES)
             words = state.serving.models.lexical.search_text(question.text, scope=scope, k=CANDIDATES)
             fused = _fusions(dense, words)
             spans = _spans(state, question_set, ingested, question)

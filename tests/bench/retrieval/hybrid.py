@@ -22,8 +22,8 @@ from rich.table import Table
 
 import app.db.tables.ledger  # noqa: F401 - puts the ledger's tables on the metadata
 from app.db.chunks import ChunkRepository
-from app.documents.vector_index import LiveVectorIndex
-from app.documents.word_index import LiveWordIndex
+from app.documents.adapters.faiss_vectors import FaissVectors
+from app.documents.adapters.word_index import WordIndex
 from app.settings import DEFAULT_EMBEDDER, load_settings
 from retrieval.encoder import SentenceEncoder
 from retrieval.ports import Embedder, Vectors
@@ -82,10 +82,10 @@ def measured(folder: Path, *, chunks: int, questions: int, reader: Embedder | No
     report: dict[str, Any] = {"store_s": round(time.perf_counter() - began, 1)}
     store = ChunkRepository(database)
     began = time.perf_counter()
-    index = LiveVectorIndex(folder / "index", embedder=PairedEmbedder.info, generation=1, chunks=store)
+    index = FaissVectors(folder / "index", embedder=PairedEmbedder.info, generation=1, chunks=store)
     report |= {"vector_index_s": round(time.perf_counter() - began, 1), "inverted_lists": index.lists}
     began = time.perf_counter()
-    lexical = LiveWordIndex(folder / "lexical", database=database, chunks=store, engine="tantivy")
+    lexical = WordIndex(folder / "lexical", database=database, chunks=store, engine="tantivy")
     lexical.start()
     lexical.wait()
     assert lexical.serving == "tantivy", "there are no full-text tables to fall back on"
@@ -97,7 +97,7 @@ def measured(folder: Path, *, chunks: int, questions: int, reader: Embedder | No
     def searching(
         scope: Scope, *, mode: SearchMode = SearchMode.HYBRID, reader: Embedder | None = None
     ) -> Callable[[str], int]:
-        search = Search(index.current, lexical, store)
+        search = Search(index, lexical, store)
         embedder = PairedEmbedder(vectors, reader=reader)
 
         def found(question: str) -> int:

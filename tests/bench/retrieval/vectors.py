@@ -32,7 +32,7 @@ from app.db.tables.documents import (
     metadata,
     tenant,
 )
-from app.documents.vector_index import LiveVectorIndex
+from app.documents.adapters.faiss_vectors import FaissVectors
 from retrieval.flat_index import FlatIndex
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys, Vectors
@@ -184,8 +184,8 @@ def measured(folder: Path, *, count: int, queries: int, flat: bool) -> Iterator[
     chunks = ChunkRepository(stored(folder, rows))
     embedder = EmbedderInfo(model="bench", revision="1", dim=DIM, max_tokens=256)
 
-    def opened() -> LiveVectorIndex:
-        return LiveVectorIndex(folder / "index", embedder=embedder, generation=1, chunks=chunks)
+    def opened() -> FaissVectors:
+        return FaissVectors(folder / "index", embedder=embedder, generation=1, chunks=chunks)
 
     started = time.perf_counter()
     index = opened()

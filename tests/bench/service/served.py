@@ -79,14 +79,13 @@ def serving(
                 state, authenticator=watch.timed(state.access.authenticator, "authenticate", "caller"), ledger=ledger
             )
         models = stations(state, engine, tokenizer=tokenizer, embedder=embedder)
-        store, index, lexical = ChunkRepository(state.database), models.index.current, models.lexical
+        store, index, lexical = ChunkRepository(state.database), models.index, models.lexical
         citations = AnswerCitationRepository(state.database, clock=ledger.seconds)
         if watch is not None:
-            store = watch.timed(store, "store", "keys_in", "chunks", "headed_texts")
+            store = watch.timed(store, "store", "holds", "chunks", "headed_texts")
             lexical = watch.timed(lexical, "lexical", "search_text")
             citations = watch.timed(citations, "citations", "record")
-            timed = watch.timed(models.index.current(), "dense", "search")
-            index = lambda: timed  # noqa: E731 - nothing is added while it is measured
+            index = watch.timed(index, "dense", "search_vector")
         finder = Finder(search=Search(index, lexical, store), vectors=QuestionVectors(embedder))
         if watch is not None:
             finder = watch.timed(finder, "find", "find")

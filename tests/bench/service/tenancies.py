@@ -23,6 +23,7 @@ from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.application import create_app
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
+from app.documents.adapters.word_index import WordIndex
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
@@ -167,7 +168,7 @@ def tenancies(
     engine = StubEngine(tokenizer, context_window=32_768)
     with build(settings, with_models=False) as bare:
         models = stations(bare, engine, tokenizer=tokenizer, embedder=embedder, limits=ANY_EVIDENCE)
-        search = Search(models.index.current, models.lexical, ChunkRepository(bare.database))
+        search = Search(models.index, models.lexical, ChunkRepository(bare.database))
         answerer = make_answerer(
             finder=Finder(search=search, vectors=QuestionVectors(embedder)),
             engine=engine,
@@ -186,6 +187,7 @@ def tenancies(
                 made = Tenancies(client, state)
                 for number in range(tenants):
                     _settle_in(made, number, documents)
+                assert isinstance(models.lexical, WordIndex)
                 models.lexical.start()
                 models.lexical.wait()
                 yield made

@@ -17,7 +17,7 @@ from retrieval.types import Hit, Scope, SearchMode
 from tests.app.answering.metered import meter_of
 from tests.databases import migrated_file, sqlite_database
 from tests.retrieval.exact_index import ExactIndex
-from tests.retrieval.fakes import HashingEmbedder, MemoryStore, chunk
+from tests.retrieval.fakes import HashingEmbedder, Inside, MemoryStore, chunk
 
 __all__ = ["migrated_file", "sqlite_database"]
 
@@ -67,7 +67,7 @@ class Pool:
         for key, (name, text) in enumerate(numbered, start=1):
             store.put(chunk(key, text, document_id=name))
         index.add(np.arange(1, len(numbered) + 1), self.embedder.embed_documents([text for _, text in numbered]))
-        search = Search(lambda: index, store, store)
+        search = Search(Inside(lambda: index, store), store, store)
         self.names, vectors = Names(), QuestionVectors(self.embedder)
         self.finder = Finder(search=search, vectors=vectors, min_evidence=0.3, names=self.names)
         self.nameless = Finder(search=search, vectors=vectors, min_evidence=0.3)

@@ -1,13 +1,18 @@
-"""The vector index of a running server: loaded or built at start, updated with SQL, retrained as it grows, saved."""
+"""Vectors in FAISS, in this process: loaded or built at start, updated with SQL, retrained as they grow, saved."""
 
+import shutil
 import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import sqlalchemy as sa
 
 from app.db.chunks import ChunkRepository
+from app.documents.index_ports import Differences, IndexRows, seen_twice
 from app.telemetry.logs import logger
 from retrieval.device_copy import Transfer, gpu_transfer
 from retrieval.device_index import DeviceIndex
@@ -16,7 +21,7 @@ from retrieval.flat_index import FlatIndex
 from retrieval.index_file import FaissIndex, IndexPlan, load, quarantine, save
 from retrieval.inverted_index import SAMPLE_PER_LIST, InvertedIndex
 from retrieval.ports import Keys, VectorIndex, Vectors
-from retrieval.types import EmbedderInfo
+from retrieval.types import EmbedderInfo, Scope
 
 IndexDevice = Literal["cpu", "cuda"]
 
@@ -32,16 +37,19 @@ class _Change:
     vectors: Vectors | None
 
 
-class LiveVectorIndex:
-    """A FAISS index of all visible chunks. SQL is the source of truth: differences are repaired at start.
+class FaissVectors:
+    """Implements `VectorStore`: a FAISS index of all visible chunks. Differences from SQL are repaired at start.
+
+    It follows commits after they were made (`publish`, `forget`); nothing of it is in the database. A search asks SQL
+    for the keys in scope and searches among them alone.
 
     When the plan requires another kind of index, a thread builds it from SQL, repeats the writes since, and swaps
     it in. Searches and writes continue all the time.
 
     Example:
-        >>> index = LiveVectorIndex(folder, embedder=embedder.info, generation=1, chunks=chunks)
-        >>> index.add(keys, vectors)
-        >>> hits = index.current().search(query, k=10, allowed=None)
+        >>> index = FaissVectors(folder, embedder=embedder.info, generation=1, chunks=chunks)
+        >>> index.publish(rows)
+        >>> hits = index.search_vector(query, scope=Scope(tenant_id="acme"), k=10)
     """
 
     def __init__(
@@ -97,6 +105,36 @@ class LiveVectorIndex:
     def current(self) -> VectorIndex:
         """The index to search. Call it for every search: the index may be swapped."""
         return self._served
+
+    def search_vector(self, vector: Vectors, *, scope: Scope, k: int) -> list[tuple[int, float]]:
+        """At most `k` (key, cosine) best first, ties by key ascending; only keys in scope are searched."""
+        allowed = self._chunks.keys_in(scope)
+        return self._served.search(vector, k=k, allowed=allowed) if len(allowed) else []
+
+    def stage(self, rows: Sequence[IndexRows]) -> None:
+        """Nothing: a write to memory cannot fail halfway, and the keys are given by the commit."""
+
+    def write_in(self, connection: sa.Connection, rows: IndexRows) -> None:
+        """Nothing: memory does not take part in a transaction."""
+
+    def remove_in(self, connection: sa.Connection, keys: Keys) -> None:
+        """Nothing, as above."""
+
+    def publish(self, rows: Sequence[IndexRows]) -> None:
+        """Add the vectors of versions that were just committed."""
+        if rows:
+            self.add(np.concatenate([each.keys for each in rows]), np.concatenate([each.vectors for each in rows]))
+
+    def repair(self, *, only_tell: bool = False, pause: Callable[[float], None] = time.sleep) -> Differences:
+        """Compare with SQL twice, and add and remove what both comparisons found, unless `only_tell`."""
+        missing, surplus = seen_twice(self._look, pause)
+        if not only_tell:
+            self._mend(missing, surplus)
+        return Differences(len(missing), len(surplus))
+
+    def rest(self) -> None:
+        """Save the index if it changed."""
+        self.save_if_changed()
 
     def reconcile(self) -> None:
         """Add the chunks that SQL has and the index lacks, remove the others; writes wait meanwhile."""
@@ -187,6 +225,20 @@ class LiveVectorIndex:
             logger().info("index.reconciled", added=len(missing), removed=len(surplus))
         return changes
 
+    def _look(self) -> tuple[Keys, Keys]:
+        held, wanted = self._served.keys(), self._chunks.visible_keys()
+        absent = np.setdiff1d(wanted, held, assume_unique=True)
+        found = [keys for keys, _ in self._chunks.iter_vectors(generation=self._generation, keys=absent)]
+        missing = np.concatenate(found) if found else absent[:0]  # a chunk without a stored vector is another finding
+        return missing, np.setdiff1d(held, wanted, assume_unique=True)
+
+    def _mend(self, missing: Keys, surplus: Keys) -> None:
+        self.forget(surplus)
+        for keys, vectors in self._chunks.iter_vectors(generation=self._generation, keys=missing):
+            self.add(keys, vectors)
+        if len(missing):  # some may have been deleted while they were added
+            self.forget(np.setdiff1d(missing, self._chunks.visible_keys(), assume_unique=True))
+
     def _load(self) -> FaissIndex | None:
         if not self._folder.exists():
             return None
@@ -270,6 +322,38 @@ class LiveVectorIndex:
         with self._changes:
             missed, self._missed = self._missed or [], []
             return missed
+
+
+class FaissStores:
+    """Implements `VectorStores`: one folder of the data dir for each generation.
+
+    Example:
+        >>> stores = FaissStores(data_dir, chunks=chunks, device="cpu")
+        >>> store = stores.open(1, embedder.info)
+    """
+
+    def __init__(self, data_dir: Path, *, chunks: ChunkRepository, device: IndexDevice = "cpu") -> None:
+        self._data_dir = data_dir
+        self._chunks = chunks
+        self._device: IndexDevice = device
+
+    def open(self, generation: int, embedder: EmbedderInfo) -> FaissVectors:
+        """The index of a generation, built from SQL where it is not saved.
+
+        Raises:
+            IndexDeviceUnavailable: The device does not exist, or this FAISS build cannot use it.
+        """
+        return FaissVectors(
+            index_folder(self._data_dir, generation),
+            embedder=embedder,
+            generation=generation,
+            chunks=self._chunks,
+            transfer=transfer_to(self._device),
+        )
+
+    def drop(self, generation: int) -> None:
+        """Delete a generation's folder, if there is one."""
+        shutil.rmtree(index_folder(self._data_dir, generation), ignore_errors=True)
 
 
 def index_folder(data_dir: Path, generation: int) -> Path:

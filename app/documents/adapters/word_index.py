@@ -3,15 +3,17 @@
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import sqlalchemy as sa
 
 from app.db.chunks import ChunkRepository
 from app.db.lexical import LexicalEntryRepository
 from app.db.session import Database
+from app.documents.index_ports import Differences, IndexRows, seen_twice
 from app.telemetry.logs import logger
 from retrieval.errors import IndexCorrupt
 from retrieval.index_file import quarantine
@@ -25,17 +27,18 @@ LexicalEngine = Literal["auto", "sql", "tantivy"]
 
 _LARGE = 50_000  # visible chunks; with fewer, the database's own index is fast enough
 _COMMITS_SHARE = 10  # a commit waits until this many times its own duration has passed since the last
+_NO_KEYS: Keys = np.empty(0, np.int64)
 _CATCHING_UP = 1_000  # chunks; fewer differences are repaired while writers wait
 
 
-class LiveWordIndex:
-    """Implements `LexicalIndex` with the database's own full-text index, or with a Tantivy index once it is ready.
+class WordIndex:
+    """Implements `WordStore` with the database's own full-text index, or with a Tantivy index once it is ready.
 
     A thread opens, repairs or builds the Tantivy index, which answers searches once it holds all visible chunks.
     When it fails, the database's index answers until the next start.
 
     Example:
-        >>> index = LiveWordIndex(folder, database=database, chunks=chunks)
+        >>> index = WordIndex(folder, database=database, chunks=chunks)
         >>> index.start()
         >>> index.search_text("notice period", scope=Scope(tenant_id="acme"), k=10)
     """
@@ -125,6 +128,39 @@ class LiveWordIndex:
                 self._give_up(error)
         return self._chunks.search_text(query, scope=scope, k=k)
 
+    def stage(self, rows: Sequence[IndexRows]) -> None:
+        """Nothing: the chunks are read from SQL after their commit."""
+
+    def write_in(self, connection: sa.Connection, rows: IndexRows) -> None:
+        """Nothing: SQL keeps its own full-text rows, and the Tantivy index follows the commit."""
+
+    def remove_in(self, connection: sa.Connection, keys: Keys) -> None:
+        """Nothing, as above."""
+
+    def publish(self, rows: Sequence[IndexRows]) -> None:
+        """Add the chunks of versions that were just committed."""
+        if rows:
+            self.add(np.concatenate([each.keys for each in rows]))
+
+    def repair(self, *, only_tell: bool = False, pause: Callable[[float], None] = time.sleep) -> Differences:
+        """Compare the Tantivy index with SQL twice, and mend it unless `only_tell`; without one there is no difference.
+
+        A consistency check compares the database's own full-text rows.
+        """
+        missing, surplus = seen_twice(self._look, pause)
+        if not only_tell and (len(missing) or len(surplus)):
+            with self._changes:
+                if self._index is not None:
+                    try:
+                        self._mend(self._index)
+                    except (OSError, ValueError) as error:
+                        self._give_up(error)
+        return Differences(len(missing), len(surplus))
+
+    def rest(self) -> None:
+        """Commit pending changes."""
+        self.save_if_changed()
+
     def add(self, keys: Keys) -> None:
         """Add chunks that were just committed; searches find them at once, or within moments while many are added."""
         with self._changes:
@@ -212,6 +248,15 @@ class LiveWordIndex:
             quarantine(self._folder)
             logger().warning("lexical.quarantined", reason=reason)
         return TantivyIndex.create(self._folder)
+
+    def _look(self) -> tuple[Keys, Keys]:
+        with self._changes:
+            self.save_if_changed()  # the index says only committed keys
+            if self._index is None:
+                return _NO_KEYS, _NO_KEYS
+            held = self._index.keys()
+        wanted = self._chunks.visible_keys()
+        return np.setdiff1d(wanted, held, assume_unique=True), np.setdiff1d(held, wanted, assume_unique=True)
 
     def _differences(self, index: "TantivyIndex") -> int:
         return len(np.setxor1d(index.keys(), self._chunks.visible_keys(), assume_unique=True))
