@@ -8,18 +8,17 @@ the row has values, or a whole fraction of them; other lines are about the whole
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
-from app.answering.quoting.candidates import Candidate
-from app.answering.quoting.columns import RULE, is_line_of_table
-from ingestion.column_names import CellKind, kind_of
+from app.answering.quoting.columns import RULE
+from ingestion.column_names import is_number
 from retrieval.types import Span
 
 _BAR = re.compile(r"(?<!\\)\|")
 _OWN_LABEL = re.compile(r"(?P<name>[^:|]{1,120}): (?=\S)")  # as in `columns`
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![.,]?\d)")
 _FISCAL = re.compile(r"\bFY\s?['’]?(?:\d\d)?(?P<year>\d\d)\b")
-_THOUSANDS = re.compile(r"\s*[$€£]?\s*['’]?000s?\s*")
+_THOUSANDS = re.compile(r"[$€£]?\s*+['’]?000s?")
 _SIGNS = frozenset({"$", "€", "£", "¥", ")", "%", "( )", ""})
 
 
@@ -53,24 +52,6 @@ class HeadedRow:
     cells: tuple[HeadedCell, ...]
     heads: tuple[str, ...]
     labelled: bool
-
-
-def row_of(candidate: Candidate) -> tuple[HeadedRow, int] | None:
-    """A candidate's row, and the character of the document that its line starts at.
-
-    None for what is not one whole line of a table, and where no name of a column is known.
-    """
-    chunk = candidate.source.hit.chunk
-    at = candidate.core.start_char - chunk.start_char
-    start = chunk.text.rfind("\n", 0, at) + 1
-    end = chunk.text.find("\n", at)
-    line = chunk.text[start : end if end >= 0 else len(chunk.text)]
-    if line.strip("| \t") != candidate.core_text.strip("| \t") or not is_line_of_table(line):
-        return None
-    before = chunk.text[:start].split("\n")[:-1]
-    above = list(takewhile(is_line_of_table, reversed(before)))[::-1]
-    row = headed_row(line, above, chunk.table_header if len(above) == len(before) else "")
-    return None if row is None else (row, chunk.start_char + start)
 
 
 def headed_row(line: str, above: Sequence[str], table_header: str) -> HeadedRow | None:
@@ -113,7 +94,7 @@ def years_in(text: str) -> frozenset[str]:
 
 def is_amount(text: str) -> bool:
     """Whether a cell holds a number that is no year."""
-    return kind_of(text) is CellKind.NUMBER and not _YEAR.fullmatch(text) and not _THOUSANDS.fullmatch(text)
+    return is_number(text) and not _YEAR.fullmatch(text) and not _THOUSANDS.fullmatch(text)
 
 
 def _heads(lines: Sequence[str]) -> tuple[list[str], str]:

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from app.answering.quoting.asked_cells import chosen_cell
 from app.answering.quoting.candidates import Candidate, moved
+from app.answering.quoting.columns import is_line_of_table
 from app.answering.quoting.features import Read
-from app.answering.quoting.headed_rows import HeadedCell, HeadedRow, is_amount, row_of, years_in
+from app.answering.quoting.headed_rows import HeadedCell, HeadedRow, headed_row, is_amount, years_in
 from app.answering.quoting.marks import whole
 from app.answering.quoting.named_cells import cell_asked
 from app.answering.states.reading import AskedCell
@@ -27,7 +29,7 @@ _ONES = re.compile(
     re.IGNORECASE,
 )
 _NAMES_MORE = re.compile(r"\d|[^\W\d_]{3}")
-_PERIOD = re.compile(r"\b(?:ended|ending)\b.*\d,?$|\bas (?:of|at)\b.*\d,?$|^[A-Z][a-z]+ \d{1,2},$", re.IGNORECASE)
+_PERIOD = re.compile(r"\b(?:ended|ending|as of|as at)\b|^[A-Z][a-z]{2,8} \d{1,2},$", re.IGNORECASE)
 _LONGEST_COLUMN = 80  # characters of a column's names beside a lead
 
 
@@ -58,6 +60,24 @@ def marked_in(question: str, candidate: Candidate, read: Read) -> tuple[Span | N
     return marked, _known(row, chosen.cell, chosen.sure)
 
 
+def row_of(candidate: Candidate) -> tuple[HeadedRow, int] | None:
+    """A candidate's row, and the character of the document that its line starts at.
+
+    None for what is not one whole line of a table, and where no name of a column is known.
+    """
+    chunk = candidate.source.hit.chunk
+    at = candidate.core.start_char - chunk.start_char
+    start = chunk.text.rfind("\n", 0, at) + 1
+    end = chunk.text.find("\n", at)
+    line = chunk.text[start : end if end >= 0 else len(chunk.text)]
+    if line.strip("| \t") != candidate.core_text.strip("| \t") or not is_line_of_table(line):
+        return None
+    before = chunk.text[:start].split("\n")[:-1]
+    above = list(takewhile(is_line_of_table, reversed(before)))[::-1]
+    row = headed_row(line, above, chunk.table_header if len(above) == len(before) else "")
+    return None if row is None else (row, chunk.start_char + start)
+
+
 def cell_margins(row: HeadedRow, start: int, read: Read) -> list[float]:
     """For each cell of a row the margin of the best words in it; `start` is where in the document the row's line is."""
     return [
@@ -85,6 +105,11 @@ def unit_of(row: HeadedRow, cell: HeadedCell) -> str:
     return _scale(" ".join((*_of_all(row.heads), *own)))
 
 
+def _is_period(line: str) -> bool:
+    """Whether a line names a day that a year is lacking behind."""
+    return _PERIOD.search(line) is not None and line.rstrip(",")[-1:].isdigit()
+
+
 def _of_all(heads: Sequence[str]) -> Iterator[str]:
     """What lines of names say of the whole table: their first cell, or their only one."""
     for head in heads:
@@ -103,7 +128,7 @@ def column_of(row: HeadedRow, cell: HeadedCell) -> str:
     """The names of a cell's column in one line, without units; a bare year is behind the period that it ends."""
     names = [name for name in cell.names if _NAMES_MORE.search(_SCALE.sub("", name))]
     if len(names) == 1 and years_in(names[0]) == {names[0]}:
-        names = [*filter(_PERIOD.search, _of_all(row.heads)), *names]
+        names = [*filter(_is_period, _of_all(row.heads)), *names]
     return " ".join(" ".join(names).split())
 
 

@@ -20,6 +20,7 @@ from app.answering.quoting.features import Read, ReadPiece, features_of
 from app.answering.quoting.headings import behind_heading, headings_of
 from app.answering.quoting.judging import judged_texts
 from app.answering.quoting.metering import Metering, shares, unmetered
+from app.answering.quoting.new_words import says_new
 from app.answering.quoting.pointing import UNREAD_MARGIN, marked_in
 from app.answering.quoting.score import (
     JUDGED,
@@ -33,7 +34,7 @@ from app.answering.quoting.score import (
     promise,
     values,
 )
-from app.answering.quoting.subject import names_subject, says_new
+from app.answering.quoting.subject import names_subject
 from app.answering.quoting.years import of_asked_years
 from app.answering.states.reading import ANSWERED, Outcome, Quote, Selection
 from retrieval.ports import CandidateJudge, Embedder, SpanReader, Vectors

@@ -19,8 +19,7 @@ from typing import Literal
 from app.answering.quoting.asked_cells import values
 from app.answering.quoting.candidates import Candidate
 from app.answering.quoting.features import Read
-from app.answering.quoting.headed_rows import row_of
-from app.answering.quoting.pointing import cell_margins
+from app.answering.quoting.pointing import cell_margins, row_of
 from app.answering.quoting.selection import QuoteSelector, leads
 from app.answering.states.reading import ANSWERED
 from app.evaluation.dataset import read_question_set

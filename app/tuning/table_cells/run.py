@@ -7,12 +7,13 @@ where it is there, no question is asked again. Prints the weights that the train
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from app.settings import load_settings
-from app.tuning.table_cells.cases import MEASURED, TRAINING, read_table_cases, table_cases, written
+from app.tuning.table_cells.cases import MEASURED, TRAINING, TableCase, read_table_cases, table_cases, written
 from app.tuning.table_cells.fit import counted, cross_validated_cells, fitted_cells, share_right
 
 
@@ -32,11 +33,15 @@ def main() -> None:
             for case in table_cases(chosen.sets, settings, chosen.data or chosen.out / "data"):
                 lines.write(written(case) + "\n")
         partial.replace(file)
-    cases = read_table_cases(file)
+    Console().print(report(read_table_cases(file)), markup=False, highlight=False)
+
+
+def report(cases: Sequence[TableCase]) -> str:
+    """The weights that the training parts give, what they reach, and what is marked in each part of each set."""
     trains = [case for case in cases if case.part != "held"]
     held = [case for case in cases if case.part == "held"]
     weights = fitted_cells(trains)
-    lines_of = [
+    found = [
         json.dumps(weights, indent=1),
         f"right cell of the right row, training parts, five folds: {cross_validated_cells(trains):.3f}",
         f"right cell of the right row, held half, these weights: {share_right(held, weights):.3f}",
@@ -46,11 +51,9 @@ def main() -> None:
         for part in ("held", "tune", "training"):
             of_part = [case for case in cases if (case.dataset, case.part) == (name, part)]
             if of_part:
-                found = counted(of_part)
-                lines_of.append(
-                    f"{name}, {part}: {found.questions}; {found.rows}; {found.cells}; {found.led}; {found.led_right}"
-                )
-    Console().print("\n".join(lines_of), markup=False, highlight=False)
+                one = counted(of_part)
+                found.append(f"{name}, {part}: {one.questions}; {one.rows}; {one.cells}; {one.led}; {one.led_right}")
+    return "\n".join(found)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.quoting.candidates import candidates_of
-from app.answering.quoting.headed_rows import headed_row, is_amount, row_of, years_in
+from app.answering.quoting.headed_rows import headed_row, is_amount, years_in
+from app.answering.quoting.pointing import row_of
 from tests.app.answering.sources import source
 
 STEPS = ["|  | Years Ended September 30, | ", " | 2019 | 2018 | 2017", " |  | (in millions) | "]

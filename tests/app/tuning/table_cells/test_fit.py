@@ -1,11 +1,13 @@
 """app.tuning.table_cells: the weights of cells, and what is counted."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.tuning.table_cells.cases import Part, TableCase, half_of, read_table_cases, written
 from app.tuning.table_cells.fit import Counts, counted, cross_validated_cells, fitted_cells, share_right
+from app.tuning.table_cells.run import report
 
 
 def case(right: int, *, part: Part = "training", cell: bool = True, leads: bool = False) -> TableCase:
@@ -48,3 +50,12 @@ def test_cases_are_kept_on_disk(tmp_path: Path) -> None:
 
 def test_both_halves_have_blocks() -> None:
     assert {half_of(str(block)) for block in range(20)} == {"tune", "held"}
+
+
+def test_the_report_tells_the_parts_of_sets_apart() -> None:
+    held = [replace(case(1, part="held", cell=False), dataset="tatqa-dev")]
+    others = [replace(one, dataset="ait-qa") for one in CASES]
+
+    lines = report([*held, *others]).splitlines()
+
+    assert lines[-2:] == ["tatqa-dev, held: 1; 1; 0; 0; 0", "ait-qa, training: 6; 6; 6; 0; 0"]
