@@ -68,6 +68,11 @@ def kind_of(cell: str) -> CellKind:
     return CellKind.WORDS
 
 
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number, which may have signs of money or per cent around it."""
+    return kind_of(cell) is CellKind.NUMBER
+
+
 def names_columns(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether `first` names the columns of the rows `below` it, of which a dozen suffices.
 

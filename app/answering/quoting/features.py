@@ -29,12 +29,24 @@ _NAME = re.compile(r"(?<!^)\b[^\W\d_a-z][\w'’.-]+")
 
 
 @dataclass(frozen=True, slots=True)
+class ReadPiece:
+    """What the span reader found in a piece of a candidate: its best words, in the document, and their log-odds."""
+
+    words: Span
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
-    """What the span reader found in a candidate: log-odds of its best words, its evidence, and the words."""
+    """What the span reader found in a candidate: log-odds of its best words, its evidence, the words, and its pieces.
+
+    A piece that holds nothing to point at is not among `pieces`.
+    """
 
     margin: float = 0.0
     evidence: float = 0.0
     words: Span | None = None
+    pieces: tuple[ReadPiece, ...] = ()
 
 
 UNREAD = Read()

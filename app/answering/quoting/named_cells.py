@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.answering.languages.question_kind import kind_asked
-from app.answering.quoting.subject import says_new
+from app.answering.quoting.new_words import says_new
 from retrieval.types import Span
 from retrieval.words import terms
 

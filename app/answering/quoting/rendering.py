@@ -43,9 +43,13 @@ class Quotation:
 
 
 def lead_words(quote: Quote) -> str:
-    """The highlighted words of a quote in one line, "" where there are none or too many to lead an answer."""
+    """The highlighted words of a quote in one line, with the unit of a cell.
+
+    "" where there are none or too many to lead an answer.
+    """
     line = " ".join(_shown(quote.words, form="text").split())
-    return line if len(line) <= MOST_LEAD_CHARS else ""
+    unit = f" {quote.cell.unit}" if line and quote.cell is not None and quote.cell.unit else ""
+    return line + unit if len(line) <= MOST_LEAD_CHARS else ""
 
 
 def quotation(
@@ -55,7 +59,8 @@ def quotation(
 
     In Markdown each quote is a block quotation, in plain text a line in quotation marks. A quote is shown without its
     own markers, with its HTML, links and fences as text (`quoting.literal`), and with line breaks only before items of
-    lists and between rows of tables; its footnote cites it exactly as in the document. In Markdown, rows of a table are
+    lists and between rows of tables; its footnote cites it exactly as in the document. A lead that is a cell of a table
+    has its unit, and its column's names behind its marker. In Markdown, rows of a table are
     below the names of their columns (`quoting.tables`).
     In JSON (`formats.answer_schema`) the answer is the lead, else the quotes in one line, and a footnote is placed at
     the source's number in `sources`.
@@ -82,6 +87,9 @@ def quotation(
         text = words if form == "text" else f"**{words}**"
         at = 0 if form == "text" else len("**")
         text, citation = _marked(text, lead, pages)
+        if lead.cell is not None and lead.cell.column:
+            column = without_markers(lead.cell.column)
+            text += f", {literal(column) if form == 'markdown' else column}"
         citations.append(citation)
         parts.append(LeadPart(start_char=0, end_char=len(text), words=Span(at, at + len(words))))
     elif opening:

@@ -15,12 +15,12 @@ from app.answering.metering.meter import OnBatch
 from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.antecedents import with_antecedents
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
-from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, judged_texts, moved, passages_of
-from app.answering.quoting.features import Read, features_of
+from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, judged_texts, passages_of
+from app.answering.quoting.features import Read, ReadPiece, features_of
 from app.answering.quoting.headings import behind_heading, headings_of
-from app.answering.quoting.marks import whole
 from app.answering.quoting.metering import Metering, shares, unmetered
-from app.answering.quoting.named_cells import cell_asked
+from app.answering.quoting.new_words import says_new
+from app.answering.quoting.pointing import UNREAD_MARGIN, marked_in
 from app.answering.quoting.score import (
     JUDGED,
     READ,
@@ -33,7 +33,7 @@ from app.answering.quoting.score import (
     promise,
     values,
 )
-from app.answering.quoting.subject import names_subject, says_new
+from app.answering.quoting.subject import names_subject
 from app.answering.quoting.years import of_asked_years
 from app.answering.states.reading import ANSWERED, Outcome, Quote, Selection
 from retrieval.ports import CandidateJudge, Embedder, SpanReader, Vectors
@@ -45,10 +45,11 @@ NEAREST = 0.07
 LEADS = 0.5
 """Least probability of the best quote with which marked words of the kind that is asked for lead the answer."""
 
+TOLD = 0.7
+"""Least probability of a cell of a row with which it is told from the others by the names of their columns."""
+
 UNCONFIRMED = 0.9
 """Most probability of a quote that does not name what is asked about, or says nothing else: it is not confirmed."""
-
-_UNREAD = -12.0  # margin of a candidate that holds no words to read
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +59,24 @@ class Judged:
     Attributes:
         candidates: The candidates.
         values: For each the values by which it is scored (`app.answering.quoting.score`).
-        highlights: For each the words that the span reader takes for the answer, None without any.
+        reads: For each what the span reader found in it; empty where it has not read.
         weights: The weights for what has been read of them.
     """
 
     candidates: tuple[Candidate, ...]
     values: tuple[Mapping[str, float], ...]
-    highlights: tuple[Span | None, ...]
+    reads: tuple[Read, ...]
     weights: ScoreWeights = UNREAD
 
     @property
     def read(self) -> bool:
         """Whether the span reader has read them."""
         return self.weights is not UNREAD
+
+    @property
+    def highlights(self) -> list[Span | None]:
+        """For each candidate the words that the span reader takes for the answer, None without any."""
+        return [one.words for one in self.reads] or [None] * len(self.candidates)
 
 
 Result = TypeVar("Result")
@@ -149,6 +155,12 @@ class QuoteSelector:
             breadth=breadth,
             question_vector=question_vector,
         )
+        return self.chosen_of(question, found, answered=answered, nearest=nearest, breadth=breadth)
+
+    def chosen_of(
+        self, question: str, found: Judged, *, answered: float, nearest: float, breadth: Breadth = ONE
+    ) -> Selection:
+        """The selection of what is `judged`; the arguments are those of `select`."""
         if not found.candidates:
             return Selection((), 0.0, "refused", threshold=answered)
         logits = [logit(found.weights.of_candidate, of_candidate) for of_candidate in found.values]
@@ -237,7 +249,7 @@ class QuoteSelector:
                 values(features[place], cosine=cosine, best_cosine=best)
                 for place, cosine in zip(embedded, cosines, strict=True)
             ),
-            tuple(None if read is None else read[place].words for place in embedded),
+            () if read is None else tuple(read[place] for place in embedded),
             UNREAD if read is None else READ,
         )
         return self._compared(question, found, metering, most=breadth.judged) if found.read else found
@@ -309,7 +321,7 @@ def _read(
 
     For a reader that does not tag, the margin stands for the evidence.
     """
-    found = [Read(_UNREAD, _UNREAD)] * count
+    found = [Read(UNREAD_MARGIN, UNREAD_MARGIN)] * count
     pointers = reader.mark(
         question,
         [passage.text for passage in passages],
@@ -324,26 +336,30 @@ def _read(
                 continue
             before = found[owner]
             margin, words = before.margin, before.words
+            first = start + pointer.start - piece.start_char
+            here = Span(first, first + pointer.end - pointer.start)
             if words is None or pointer.margin > margin:
-                first = start + pointer.start - piece.start_char
-                margin, words = pointer.margin, Span(first, first + pointer.end - pointer.start)
+                margin, words = pointer.margin, here
             evidence = pointer.margin if pointer.evidence is None else pointer.evidence
-            found[owner] = Read(margin, max(before.evidence, evidence), words)
+            pieces = (*before.pieces, ReadPiece(here, pointer.margin))
+            found[owner] = Read(margin, max(before.evidence, evidence), words, pieces)
     return found
 
 
 def leads(question: str, selection: Selection) -> bool:
     """Whether the marked words of the likeliest quote lead the answer to a question.
 
-    They do where they are likely, and the question asks for a number, a time or a name, or they are very likely. They
-    do not where the quote does not name what the question asks about, or where the question says the words itself.
+    They do where they are likely, and the question asks for a number, a time or a name, or they are very likely, or
+    they are the cell of a table that the names of its columns tell. They do not where the quote does not name what the
+    question asks about, or where the question says the words itself.
     """
     if selection.outcome != "answered" or not asks_for_words(question):
         return False
     likeliest = selection.quotes[0]
     if not likeliest.about or not says_new(question, likeliest.words):
         return False
-    return selection.score >= (LEADS if kind_asked(question) is not None else CLEAR)
+    told = likeliest.cell is not None and likeliest.cell.sure >= TOLD
+    return selection.score >= (LEADS if told or kind_asked(question) is not None else CLEAR)
 
 
 def _embedded_text(candidate: Candidate) -> str:
@@ -359,24 +375,8 @@ def _quote(question: str, found: Judged, scores: Sequence[float], about: Sequenc
     span = Span(found.candidates[group[0]].span.start_char, found.candidates[group[-1]].span.end_char)
     chunk = source.hit.chunk
     text = chunk.text_at(span)
-    marked = _marked(question, found.candidates[best], found.highlights[best])
+    marked, cell = marked_in(question, found.candidates[best], found.reads[best]) if found.reads else (None, None)
     start = behind_heading(text, headings_of([chunk]))
     if marked is None or span.start_char + start <= marked.start_char:
         span, text = Span(span.start_char + start, span.end_char), text[start:]
-    return Quote(source, span, text, scores[best], marked, about[best])
-
-
-def _marked(question: str, candidate: Candidate, pointed: Span | None) -> Span | None:
-    """The characters of a candidate to mark, where the span reader points at some."""
-    if pointed is None:
-        return None
-    row = "|" in candidate.core_text
-    if row:
-        core = candidate.core.start_char
-        pointed = moved(cell_asked(question, candidate.core_text, moved(pointed, -core)), core)
-    at = candidate.span.start_char
-    piece = next(
-        (one for one in candidate.pieces if one.start_char <= pointed.start_char < one.end_char), candidate.span
-    )
-    found = whole(candidate.text, moved(piece, -at), moved(pointed, -at), row=row)
-    return None if found is None else moved(found, at)
+    return Quote(source, span, text, scores[best], marked, about[best], cell)

@@ -7,7 +7,6 @@ a question that they cannot read asks for nothing.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from app.answering.languages.noun_phrases import (
 from app.answering.languages.question_kind import kind_asked
 from app.answering.languages.recognition import is_english
 from app.answering.quoting.candidates import Candidate
+from app.answering.quoting.new_words import folded, unaccented
 from retrieval.memo import remembered
 from retrieval.words import terms
 
@@ -83,16 +83,11 @@ def names_subject(question: str, candidate: Candidate) -> bool:
     if _ANAPHORIC.match(candidate.core_text):
         said = f"{before.rsplit(chr(10) * 2, 1)[-1]}\n{said}"
     above = "\n".join((chunk.title, *chunk.heading_path, chunk.table_header, _spaced(chunk.filename)))
-    near = _folded(f"{said}\n{above}")
+    near = folded(f"{said}\n{above}")
     return all(_has(near, noun) for noun in asked.nouns) and all(
         _is_named(name, question, candidate.core_text, said=said, above=above, passage=chunk.text)
         for name in asked.names
     )
-
-
-def says_new(question: str, text: str) -> bool:
-    """Whether a text has a word that the question does not have; the answer to "A or B?" may have none."""
-    return " or " in question or not _folded(text) <= _folded(question)
 
 
 @remembered
@@ -136,7 +131,7 @@ def _common(word: Word) -> Iterator[str]:
 
 def _has(found: frozenset[str], noun: str) -> bool:
     """Whether a noun is among terms, also in another form or written with or without its hyphen."""
-    noun = _unaccented(noun)
+    noun = unaccented(noun)
     whole, parts = terms(noun.replace("-", "")), terms(noun)
     return whole <= found or parts <= found or any(_alike(one, other) for one in whole for other in found)
 
@@ -144,16 +139,6 @@ def _has(found: frozenset[str], noun: str) -> bool:
 def _alike(one: str, other: str) -> bool:
     least = max(_LEAST_STEM, min(len(one), len(other)) - _ENDINGS)
     return one[:least] == other[:least] and len(one) >= least <= len(other)
-
-
-def _folded(text: str) -> frozenset[str]:
-    """The terms of a text without accents, those with hyphens also written as one."""
-    text = _unaccented(text)
-    return terms(text) | terms(text.replace("-", ""))
-
-
-def _unaccented(text: str) -> str:
-    return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
 
 
 def _spaced(filename: str) -> str:
@@ -173,8 +158,8 @@ def _is_named(name: str, question: str, sentence: str, *, said: str, above: str,
 
 def _mentions(text: str, name: str) -> bool:
     """Whether most of the words of a name are in a text."""
-    wanted = terms(_unaccented(name))
-    return len(wanted & _folded(text)) >= _HALF * len(wanted)
+    wanted = terms(unaccented(name))
+    return len(wanted & folded(text)) >= _HALF * len(wanted)
 
 
 def _names_another(name: str, question: str, sentence: str) -> bool:

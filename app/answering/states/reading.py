@@ -11,12 +11,28 @@ ANSWERED = 0.38
 
 
 @dataclass(frozen=True, slots=True)
+class AskedCell:
+    """What is known of the cell of a table that a quote highlights.
+
+    Attributes:
+        sure: The probability in (0, 1) that it is the cell asked for, if its row is.
+        unit: "thousand", "million" or "billion" where the table says that its amounts are of so many, else "".
+        column: The names of its column, the uppermost first, "" for a cell without or of words.
+    """
+
+    sure: float
+    unit: str = ""
+    column: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Quote:
     """A part of a source that may answer: `text` is exactly the document version's characters at `span`.
 
     `score` is the probability in (0, 1) that it answers the question. `highlight` are the characters of the document
     that the span reader takes for the answer, inside `span`. `about` says whether the sentence, its headings or its
     passage name what the question asks about (`app.answering.quoting.subject`); without that no words of it lead.
+    `cell` is what is known of the highlighted cell, None where the quote is no row whose columns are named.
     """
 
     source: Source
@@ -25,6 +41,7 @@ class Quote:
     score: float
     highlight: Span | None = None
     about: bool = True
+    cell: AskedCell | None = None
 
     @property
     def words(self) -> str:

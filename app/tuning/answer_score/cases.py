@@ -29,7 +29,8 @@ from retrieval.types import Context, Hit, SearchMode
 
 TOP_K = 8
 _HIDDEN = 0.25  # share of the questions whose answering documents are hidden
-_COMPANY = 25  # documents beside the right ones, where questions do not name their subject
+COMPANY = 25
+"""Documents beside the right ones, where questions do not name their subject."""
 _LEAST_ANSWER = 3  # characters; a shorter answer is found in any text
 
 
@@ -38,7 +39,7 @@ class Use:
     """How a training set is used: `questions` about the documents held back, which lie among `documents` of the set.
 
     `lacking` are so many that people wrote to have no answer there. With `near` a question is asked of its documents
-    and `_COMPANY` others, because it does not name its subject.
+    and `COMPANY` others, because it does not name its subject.
     """
 
     questions: int
@@ -172,7 +173,7 @@ def _case(
 ) -> Case | None:
     """One question, asked; None where its gold spans are not in the documents or nothing was found."""
     relevant = {document for document in question_set.relevant(question.id) if document in ingested.document_ids}
-    gold = _gold(state, question_set, question, ingested)
+    gold = gold_of(state, question_set, question, ingested)
     hidden = not question.unanswerable and shuffled.random() < _HIDDEN
     if not gold and not question.unanswerable:
         return None
@@ -180,14 +181,14 @@ def _case(
     if use.near:
         own = relevant or {_near_miss(question)} & ingested.document_ids.keys()
         others = sorted(ingested.document_ids.keys() - own)
-        beside = shuffled.sample(others, min(_COMPANY, len(others)))
+        beside = shuffled.sample(others, min(COMPANY, len(others)))
         scope = tuple(ingested.document_ids[document] for document in [*sorted(own), *beside])
-    hits = _hits(state, question, ingested, scope=scope)
+    hits = hits_of(state, question, ingested, scope=scope)
     if hidden:
         hits = [hit for hit in hits if hit.chunk.document_id not in {ingested.document_ids[one] for one in relevant}]
     assert state.serving.models is not None, "the scratch application has models"
     vector = partial(state.serving.models.embedder.embed_query, question.text)
-    found = selector.judged(question.text, _context(state, question, hits[:TOP_K]), question_vector=vector)
+    found = selector.judged(question.text, context_of(state, question, hits[:TOP_K]), question_vector=vector)
     if not found.candidates:
         return None
     answers = [answer.casefold() for answer in question.answers if len(answer) >= _LEAST_ANSWER]
@@ -215,7 +216,7 @@ def _case(
     )
 
 
-def _gold(
+def gold_of(
     state: State, question_set: QuestionSet, question: SetQuestion, ingested: Ingested
 ) -> dict[str, list[tuple[int, int]]]:
     """The characters that answer, by the application's document ids."""
@@ -231,7 +232,8 @@ def _gold(
     return gold
 
 
-def _hits(state: State, question: SetQuestion, ingested: Ingested, *, scope: tuple[str, ...] | None) -> list[Hit]:
+def hits_of(state: State, question: SetQuestion, ingested: Ingested, *, scope: tuple[str, ...] | None) -> list[Hit]:
+    """The hits for a question among the documents `scope`, by the application's ids; None is the whole collection."""
     assert state.serving.models is not None, "a scratch application has models"
     search = asked(
         question,
@@ -244,7 +246,8 @@ def _hits(state: State, question: SetQuestion, ingested: Ingested, *, scope: tup
     return list(state.serving.models.answerer.search(search).hits)
 
 
-def _context(state: State, question: SetQuestion, hits: Sequence[Hit]) -> Context:
+def context_of(state: State, question: SetQuestion, hits: Sequence[Hit]) -> Context:
+    """The sources that a service would present of these hits."""
     assert state.serving.models is not None, "a scratch application has models"
     return compress(
         hits,

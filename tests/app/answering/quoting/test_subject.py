@@ -6,8 +6,9 @@ import pytest
 
 from app.answering.citing.citation import CONFIRMED
 from app.answering.quoting.candidates import candidates_of
+from app.answering.quoting.new_words import says_new
 from app.answering.quoting.selection import UNCONFIRMED, leads
-from app.answering.quoting.subject import names_subject, says_new
+from app.answering.quoting.subject import names_subject
 from app.answering.understanding.followup.rules import Exchange, stand_alone
 from retrieval.types import Context, Source
 from tests.app.answering.pointing_reader import PointingReader
