@@ -13,8 +13,7 @@ from types import MappingProxyType
 
 from app.answering.languages.question_kind import kind_asked
 from app.answering.quoting.headed_rows import HeadedCell, HeadedRow, is_amount, years_in
-from app.answering.quoting.new_words import says_new
-from retrieval.words import terms
+from retrieval.words import says_new, terms
 
 WEIGHTS: Mapping[str, float] = MappingProxyType(
     {

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.answering.languages.question_kind import kind_asked
-from app.answering.quoting.new_words import says_new
 from retrieval.types import Span
-from retrieval.words import terms
+from retrieval.words import says_new, terms
 
 _CELL = re.compile(r"(?:^|(?<=\|))\s*+(?:(?P<name>[^:|]{1,120}): (?=\S))?(?P<value>[^|\n]*[^|\s])")
 _DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[^\W\d_]")

@@ -19,7 +19,6 @@ from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_
 from app.answering.quoting.features import Read, ReadPiece, features_of
 from app.answering.quoting.headings import behind_heading, headings_of
 from app.answering.quoting.metering import Metering, shares, unmetered
-from app.answering.quoting.new_words import says_new
 from app.answering.quoting.pointing import UNREAD_MARGIN, marked_in
 from app.answering.quoting.score import (
     JUDGED,
@@ -38,6 +37,7 @@ from app.answering.quoting.years import of_asked_years
 from app.answering.states.reading import ANSWERED, Outcome, Quote, Selection
 from retrieval.ports import CandidateJudge, Embedder, SpanReader, Vectors
 from retrieval.types import Context, Span
+from retrieval.words import says_new
 
 NEAREST = 0.07
 """Least probability of the best quote with which quotes are shown at all; below it the question is refused."""

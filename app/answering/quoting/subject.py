@@ -24,9 +24,8 @@ from app.answering.languages.noun_phrases import (
 from app.answering.languages.question_kind import kind_asked
 from app.answering.languages.recognition import is_english
 from app.answering.quoting.candidates import Candidate
-from app.answering.quoting.new_words import folded, unaccented
 from retrieval.memo import remembered
-from retrieval.words import terms
+from retrieval.words import folded, terms, unaccented
 
 # Heads that say what kind of answer is asked for; documents often leave them out ("The warranty is 24 months").
 _MEASURES = frozenset(

@@ -6,11 +6,11 @@ import pytest
 
 from app.answering.citing.citation import CONFIRMED
 from app.answering.quoting.candidates import candidates_of
-from app.answering.quoting.new_words import says_new
 from app.answering.quoting.selection import UNCONFIRMED, leads
 from app.answering.quoting.subject import names_subject
 from app.answering.understanding.followup.rules import Exchange, stand_alone
 from retrieval.types import Context, Source
+from retrieval.words import says_new
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.quoting.selecting import selected
 from tests.app.answering.sources import source
