@@ -37,7 +37,7 @@ def test_every_ask_is_answered_and_settled_once_with_few_statements(tmp_path: Pa
                 sa.select(usage_event.c.request_id, usage_event.c.status, usage_event.c.operation)
             ).all()
             cited = set(connection.execute(sa.select(answer_citation.c.request_id)).scalars())
-    assert {"authenticate.caller", "find", "fit", "dense.search", "ledger.settle"} <= set(watch.told(_ASKS))
+    assert {"authenticate.caller", "find", "fit", "dense.search_vector", "ledger.settle"} <= set(watch.told(_ASKS))
     answered = [reply.request_id for reply in replies if reply.status == 200]
     chats = [row.request_id for row in rows if row.operation == "chat" and row.status == "completed"]
     assert len(answered) == _ASKS
