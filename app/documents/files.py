@@ -1,7 +1,8 @@
 """The original files of documents: spooled, put into the store, and deleted once no row names them."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 
 from app.db.originals import OriginalRepository
 from app.documents.ports import Listing, ObjectName, Originals
@@ -37,6 +38,21 @@ class DocumentFiles:
     def original_of(self, document_id: str, version: int) -> ObjectName | None:
         """The name of a version's original; None when there is no such version. Access is not checked."""
         return self._rows.of_version(document_id, version)
+
+    @contextmanager
+    def local_copy(self, document_id: str, version: int) -> Iterator[Path | None]:
+        """A file with the original of a version, to be read until exit; None where the version or the original is gone.
+
+        Raises:
+            StorageFull, StoreUnavailable: As `Originals.local_copy`.
+        """
+        name = self.original_of(document_id, version)
+        with ExitStack() as held:
+            path = None
+            if name is not None:
+                with suppress(FileNotFoundError):
+                    path = held.enter_context(self.store.local_copy(name))
+            yield path
 
     @contextmanager
     def put(self, file: Spooled, *, name: ObjectName) -> Iterator[ObjectName]:

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
 
 from app.db.document_rows import ClaimedJob
 from app.db.jobs import JobRepository
@@ -109,12 +108,7 @@ class ParseStage:
         if not self._jobs.runs(job):
             raise Overtaken
         self._files.spool.require_room()
-        name = self._files.original_of(attempt.document.id, job.version)
-        with ExitStack() as stack:
-            path = None
-            if name is not None:
-                with suppress(FileNotFoundError):
-                    path = stack.enter_context(self._files.store.local_copy(name))
+        with self._files.local_copy(attempt.document.id, job.version) as path:
             if path is None:
                 if not self._jobs.runs(job):
                     raise Overtaken

@@ -24,7 +24,7 @@ def stored_originals(data_dir: Path) -> Originals:
 
 
 def restored_originals(data_dir: Path) -> tuple[Spool, Originals]:
-    """An empty spool and store in a folder that is restored into; who fills them flushes the disk at the end, once."""
+    """An empty spool and store in a folder that is restored into; the caller flushes the disk once they are filled."""
     folder = data_dir / _FOLDER
     return Spool(folder, sync=_later, reserved_bytes=0), FolderOriginals(folder, sync=_later)
 

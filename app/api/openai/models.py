@@ -66,7 +66,8 @@ class ModelBody(ResponseBody):
     answers: Literal["quotes", "generated"] | None = Field(
         default=None,
         description="What answers questions: quotes of the documents, or text that the language model writes. With "
-        "quotes it writes only what they cannot fill, such as a JSON document. Null for the embedder.",
+        "quotes it writes only what they cannot fill, such as a JSON document; a model of the class `writer` writes "
+        "what quotes do not surely answer in a few words. Null for the embedder.",
     )
     probe: ProbeBody | None = Field(
         default=None, description="How well the language model reads; null for the embedder and without one."

@@ -1,1 +1,1 @@
-"""What fills the ports of documents. Only the composition root (`app.server`) names these modules."""
+"""Adapters: what implements the ports of documents. Only the composition root (`app.server`) names these modules."""

@@ -39,7 +39,7 @@ test("while it is measured, one sees how far that is", () => {
 
 test("what was measured stands behind the class", () => {
   expect(readingText(MEASURED)).toBe(
-    "well enough for a sentence or two: 14 of 20 questions right, 4 of 28 refused although the text answers them",
+    "well enough for a sentence or two where quotes are unsure: 14 of 20 questions right, 4 of 28 refused although the text answers them",
   );
   expect(readingText({ ...MEASURED, model_class: "quotes" })).toMatch(/^not well enough, so quotes answer: /);
 });

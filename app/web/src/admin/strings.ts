@@ -324,7 +324,7 @@ export const admin = {
       unknown: "not known yet, so quotes answer",
       classes: {
         quotes: "not well enough, so quotes answer:",
-        writer: "well enough for a sentence or two:",
+        writer: "well enough for a sentence or two where quotes are unsure:",
         strong: "well enough for lists, tables and answers from several passages:",
       },
       measured: (right: { count: number; of: number }, refused: { count: number; of: number }) =>
@@ -333,7 +333,7 @@ export const admin = {
     dimensions: (count: string) => `${count} dimensions`,
     choice: {
       title: "A larger model",
-      lead: "The default generator is small (0.135 billion parameters) and runs on any machine: answers are the sentences of your documents. A larger one words answers from all passages that were found. Nothing on this page changes a setting.",
+      lead: "The default generator is small (0.135 billion parameters) and runs on any machine: answers are the sentences of your documents. A larger one words answers: up to about 4 billion parameters those that quotes are unsure of, above that all. Nothing on this page changes a setting.",
       memory: (gpu: boolean, available: string, total: string) =>
         `${gpu ? "The GPU" : "This machine"} has ${available} of ${total} memory free.`,
       installed: "Generators on this machine",

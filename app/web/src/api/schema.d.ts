@@ -4682,7 +4682,7 @@ export interface components {
       generator: string | null;
       /**
        * Answers
-       * @description What answers questions: quotes of the documents, or text that the language model writes. With quotes it writes only what they cannot fill, such as a JSON document. Null for the embedder.
+       * @description What answers questions: quotes of the documents, or text that the language model writes. With quotes it writes only what they cannot fill, such as a JSON document; a model of the class `writer` writes what quotes do not surely answer in a few words. Null for the embedder.
        */
       answers?: ("quotes" | "generated") | null;
       /** @description How well the language model reads; null for the embedder and without one. */
