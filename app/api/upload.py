@@ -18,7 +18,7 @@ from app.documents.spool import Spool, Spooled, read_blocks
 from app.errors import InvalidRequest, UrlNotAllowed
 from app.ids import new_id
 from app.outbound.web_pages import WebPages
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Principal
 
@@ -99,7 +99,7 @@ class Upload:
     is_file: bool = True
 
 
-async def read_upload(request: Request, corpus: Corpus, settings: Settings, principal: Principal) -> Upload:
+async def read_upload(request: Request, corpus: DocumentsState, settings: Settings, principal: Principal) -> Upload:
     """Store the upload under a temporary name.
 
     Raises:

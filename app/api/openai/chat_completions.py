@@ -38,7 +38,7 @@ from app.api.openai.schemas.chat import (
 from app.api.schemas.shape import problems
 from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest, UnsupportedParameter
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Principal
 
@@ -115,7 +115,7 @@ async def create_chat_completion(
 
 
 def _question(
-    body: ChatCompletionRequest, corpus: Corpus, settings: Settings, principal: Principal, request_id: str
+    body: ChatCompletionRequest, corpus: DocumentsState, settings: Settings, principal: Principal, request_id: str
 ) -> Question:
     options = body.footnote
     collection_id = collection_of(body.model, corpus, principal)

@@ -26,7 +26,7 @@ from app.db.paging import Place
 from app.db.values import KEEP
 from app.errors import Forbidden, NotFound
 from app.ids import new_id
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.types import Collection, Document
 from retrieval.errors import InvalidFilter
 from retrieval.filters import MAX_DEPTH
@@ -213,5 +213,5 @@ def search_vector_store(
     )
 
 
-def _body(corpus: Corpus, store: Collection) -> VectorStoreBody:
+def _body(corpus: DocumentsState, store: Collection) -> VectorStoreBody:
     return VectorStoreBody.of(store, corpus.openai_files.rows.sizes([store.id])[store.id])
