@@ -17,7 +17,7 @@ from app.answering.generating.summaries import Summariser
 from app.answering.generating.wording import read_wording
 from app.answering.languages.table import languages
 from app.answering.metering.meter import Meters
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.strategy import Quoting
 from app.answering.retrieving.finder import Finder
@@ -230,8 +230,8 @@ class Assembly:
         )
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(
+def _limits(settings: Settings) -> AnswerDefaults:
+    return AnswerDefaults(
         max_context_tokens=settings.max_context_tokens,
         max_output_tokens=settings.max_output_tokens,
         min_evidence=settings.min_evidence,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.documents.passwords import Passwords
 from app.server.bootstrap import build
 from app.server.periodic import PeriodicThread
@@ -90,7 +90,7 @@ def metered(
     *,
     engine: Engine | None = None,
     tokenizer: Tokenizer | None = None,
-    limits: Limits = LIMITS,
+    limits: AnswerDefaults = LIMITS,
     watched: Callable[[Ledger], Ledger] = lambda ledger: ledger,
     passwords: Passwords | None = None,
     extractor: Extractor | None = None,

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.answering.conversations.conversations import Conversations
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -44,7 +44,7 @@ from tests.retrieval.fakes import HashingEmbedder
 from tests.server import ADMIN_KEY
 from tests.web.made_documents import ANSWERS, AT_LENGTH, OTHERWISE, SLOWLY
 
-LIMITS = Limits(max_context_tokens=6000, max_output_tokens=4000, min_evidence=0.05, max_waiting=8)
+LIMITS = AnswerDefaults(max_context_tokens=6000, max_output_tokens=4000, min_evidence=0.05, max_waiting=8)
 POINTED = "Forty ships"
 _LETTERS, _SECONDS, _SLOW_SECONDS = 6, 0.002, 0.02
 

@@ -13,7 +13,7 @@ from app.answering.generating.prompts import Prompts
 from app.answering.generating.strategy import Generating
 from app.answering.generating.summaries import Summariser
 from app.answering.metering.meter import Meters
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.answering.quoting.quoter import Quoter
 from app.answering.quoting.strategy import Quoting
 from app.answering.retrieving.finder import Finder
@@ -46,7 +46,7 @@ def make_answerer(
     tokenizer: Tokenizer,
     contents: ContentRepository,
     ledger: Ledger,
-    limits: Limits,
+    limits: AnswerDefaults,
     summariser: Summariser | None = None,
     quoter: Quoter | None = None,
     quotes: QuotesAs = QuotesAs.NOTHING,

@@ -21,7 +21,7 @@ from app.answering.generating.wording import Wording
 from app.answering.languages.other_language import OtherLanguage
 from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL, languages
-from app.answering.question import Limits, Question
+from app.answering.question import AnswerDefaults, Question
 from app.answering.retrieving.evidence import evidence_score, with_evidence
 from app.answering.states.reading import Outcome, Quote, Selection
 from app.answering.states.sources import Grounding
@@ -104,7 +104,9 @@ QUESTION = Question(
     text=REVENUE,
     scope=Scope(tenant_id="t"),
 )
-LIMITS = Limits(max_context_tokens=100, max_output_tokens=10, min_evidence=0.3, max_waiting=1, abstention_threshold=0.7)
+LIMITS = AnswerDefaults(
+    max_context_tokens=100, max_output_tokens=10, min_evidence=0.3, max_waiting=1, abstention_threshold=0.7
+)
 EVIDENCE = AbstentionReport(score=0.8, threshold=0.3)
 GREEK = OtherLanguage("It is Greek.", "Ελληνικά")
 EMPTY, SHOWN = Context((), (), 0), Context((source(REPORT),), (), 10)

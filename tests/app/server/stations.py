@@ -5,7 +5,7 @@ from typing import Any
 
 from app.answering.conversations.conversations import Conversations
 from app.answering.generating.model_class import ModelClass
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.answering.quoting.quoter import Quoter
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -32,8 +32,8 @@ from tests.generation.fakes import LetterTokenizer
 from tests.ingestion.small_tokenizer import word_piece
 from tests.retrieval.fakes import HashingEmbedder
 
-LIMITS = Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=8)
-ANY_EVIDENCE = Limits(max_context_tokens=2000, max_output_tokens=200, min_evidence=-1.0, max_waiting=4)
+LIMITS = AnswerDefaults(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=8)
+ANY_EVIDENCE = AnswerDefaults(max_context_tokens=2000, max_output_tokens=200, min_evidence=-1.0, max_waiting=4)
 
 _PARTS = ("corpus", "history", "access", "usage", "limits", "telemetry", "serving")
 
@@ -52,7 +52,7 @@ def stations(
     quote_unverified: bool = False,
     sure_quotes_answer: bool = False,
     model_class: ModelClass = ModelClass.QUOTES,
-    limits: Limits = LIMITS,
+    limits: AnswerDefaults = LIMITS,
     passwords: Passwords | None = None,
     extractor: Extractor | None = None,
     remembers: bool = False,

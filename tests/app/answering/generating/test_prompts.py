@@ -11,7 +11,7 @@ from app.answering.fitting import Fitting
 from app.answering.generating.model_class import ASKING, ModelClass
 from app.answering.generating.prompts import Prompts
 from app.answering.prompt import Prompt
-from app.answering.question import Limits, Question
+from app.answering.question import AnswerDefaults, Question
 from app.answering.quoting.quoter import Quoter
 from app.answering.states.reading import Selection
 from app.answering.states.sources import TokenBudget
@@ -34,7 +34,7 @@ QUESTION = Question(
     text="How many ships came in May?",
     scope=Scope(tenant_id="t"),
 )
-LIMITS = Limits(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8)
+LIMITS = AnswerDefaults(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8)
 
 
 class Window(IdleEngine):
@@ -57,7 +57,7 @@ class Presented:
 
 
 def presented(
-    question: Question, found: tuple[Hit, ...], quoter: Quoter, *, limits: Limits = LIMITS, window: int = 4000
+    question: Question, found: tuple[Hit, ...], quoter: Quoter, *, limits: AnswerDefaults = LIMITS, window: int = 4000
 ) -> Presented:
     prompts = Prompts(
         engine=Window(window), tokenizer=LetterTokenizer(), limits=limits, asking=ASKING[ModelClass.QUOTES]
