@@ -76,7 +76,7 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class WindowUse:
     """The use of the context window, in tokens of the language model."""
 
     context_window: int
@@ -168,7 +168,7 @@ class Answer:
     parts: tuple[AnyPart, ...]
     sources: SourceReport
     usage: TokenUsage
-    budget: Budget
+    budget: WindowUse
     timings_ms: Mapping[str, float | None]
     error: str | None = None
     abstention: AbstentionReport = AbstentionReport()

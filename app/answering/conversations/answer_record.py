@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport, Words
+from app.answering.answers.answer import AbstentionReport, Answer, SourceReport, WindowUse, Words
 from app.answering.answers.parts import (
     AnyPart,
     ClarifyPart,
@@ -42,7 +42,7 @@ class AnswerRecord:
     abstention: AbstentionReport
     sources: SourceReport
     usage: TokenUsage
-    budget: Budget
+    budget: WindowUse
     timings_ms: Mapping[str, float | None]
     parts: tuple[Annotated[AnyPart, Field(discriminator="kind")], ...]
     answers: float | None = None  # answers stored before this was estimated have none

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport, Words, WordsState
+from app.answering.answers.answer import AbstentionReport, Answer, SourceReport, WindowUse, Words, WordsState
 from app.answering.answers.parts import Reason
 from app.answering.citing.citation import Citation
 from app.answering.formats.answer_formats import Format
@@ -199,7 +199,7 @@ class BudgetBody(ResponseBody):
     headroom: int = Field(description="Tokens left unused.", examples=[5369])
 
     @classmethod
-    def of(cls, budget: Budget) -> "BudgetBody":
+    def of(cls, budget: WindowUse) -> "BudgetBody":
         """The body for a budget."""
         return cls(
             context_window=budget.context_window, reserved_output=budget.reserved_output, headroom=budget.headroom

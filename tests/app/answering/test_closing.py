@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.answers.answer import Answer, Budget
+from app.answering.answers.answer import Answer, WindowUse
 from app.answering.answers.parts import ProsePart, Reason
 from app.answering.citing.citation import CONFIRMED
 from app.answering.closing import reported
@@ -168,7 +168,7 @@ def test_a_prompt_counts_where_the_model_has_read_it(read: int, components: Comp
     given = report(generated(prompt_tokens=read), grounding_of(QUESTION))
 
     assert given.usage.components == components
-    assert given.budget == Budget(context_window=64, reserved_output=8, prompt_tokens=7)
+    assert given.budget == WindowUse(context_window=64, reserved_output=8, prompt_tokens=7)
 
 
 def test_a_dry_run_plans_the_call_that_it_does_not_make() -> None:
@@ -198,6 +198,6 @@ def test_a_reply_without_a_search_has_no_sources_and_no_room() -> None:
 
     assert (given.answered, given.text) == (True, "Hello.")
     assert (given.sources.retrieved, given.sources.presented) == (0, ())
-    assert given.budget == Budget(context_window=0, reserved_output=0, prompt_tokens=0)
+    assert given.budget == WindowUse(context_window=0, reserved_output=0, prompt_tokens=0)
     assert (given.timings_ms["queue"], given.timings_ms["retrieve"], given.timings_ms["rerank"]) == (0.0, 0.0, 0.0)
     assert given.timings_ms["first_token"] is None

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.answers.answer import AbstentionReport, Budget, SourceReport
+from app.answering.answers.answer import AbstentionReport, SourceReport, WindowUse
 from app.answering.answers.parts import (
     AnyPart,
     ClarifyPart,
@@ -107,7 +107,7 @@ def making() -> AnswerRecord:
         abstention=AbstentionReport(),
         sources=SourceReport.of((), nothing),
         usage=TokenUsage(Components(), {}),
-        budget=Budget(0, 0, 0),
+        budget=WindowUse(0, 0, 0),
         timings_ms={},
         parts=(),
     )
