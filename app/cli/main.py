@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from app.cli.catalogue import Catalogue
+from app.cli.catalogue import CommandGroup
 from app.errors import AppError
 from app.types import Target
 from generation.errors import GenerationError
@@ -19,7 +19,7 @@ from retrieval.errors import RetrievalError
 _ONLY_THE_OWNER = 0o077
 
 cli = typer.Typer(
-    cls=Catalogue,
+    cls=CommandGroup,
     name="footnote",
     help="Answers questions from your own documents. Every claim carries a footnote, every token is on the bill.",
     no_args_is_help=True,
