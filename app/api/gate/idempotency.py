@@ -80,7 +80,7 @@ class Idempotency:
             await self._app(scope, receive, send)
             return
         state: State = scope["app"].state.footnote
-        async with Claim(state.idempotency, scope, key) as claim:
+        async with KeyClaim(state.idempotency, scope, key) as claim:
             scope["state"]["idempotency"] = claim
             try:
                 if json_kind(scope) is not None:
@@ -94,7 +94,7 @@ class Idempotency:
                 await response(scope, receive, send)
 
 
-class Claim:
+class KeyClaim:
     """The lock of one request with an idempotency key, from `take` until its response is stored or it has failed.
 
     Stored digests are keyed with the secret of the API key or session (HMAC-SHA256, RFC 2104), which no database
@@ -186,7 +186,7 @@ async def take(request: Request, *payload: bytes) -> None:
         Replay: The request ran before; do not catch it.
         IdempotencyKeyReused, RequestRunning, AnswerNotKept: As `IdempotencyRepository.claim`.
     """
-    claim: Claim | None = request.scope["state"].get("idempotency")
+    claim: KeyClaim | None = request.scope["state"].get("idempotency")
     if claim is not None:
         await claim.take(*payload)
 
