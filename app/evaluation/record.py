@@ -58,7 +58,7 @@ class SetRun(_Record):
     abstention: dict[str, dict[str, float]] = Field(default_factory=dict)
 
 
-class Comparison(_Record):
+class RunComparison(_Record):
     """Changes since an earlier run: by set and measure, and of the mean over the common sets."""
 
     before: str
@@ -78,7 +78,7 @@ class Run(_Record):
     by: str | None
     sets: list[SetRun]
     overall: dict[str, Estimate]
-    comparison: Comparison | None = None
+    comparison: RunComparison | None = None
 
 
 def read_run(path: Path) -> Run:

@@ -8,7 +8,7 @@ from html import escape
 
 from app.evaluation.intervals import Difference
 from app.evaluation.measures import Measure, measures_of
-from app.evaluation.record import Comparison, Example, Passage, Run, SetRun
+from app.evaluation.record import Example, Passage, Run, RunComparison, SetRun
 from app.evaluation.report.answer_report import answer_sections, risk_sections
 from app.evaluation.report.charts import Dot, Row, dot_chart, histogram
 from app.evaluation.report.markup import STYLE, change_row, dot, figure, folded, full_name, section, table, variant_of
@@ -145,13 +145,13 @@ def _changes(run: Run) -> str:
     return section(f"Against the run of {comparison.before}", parts)
 
 
-def _changes_by_set(comparison: Comparison) -> list[tuple[str, Mapping[str, Difference]]]:
+def _changes_by_set(comparison: RunComparison) -> list[tuple[str, Mapping[str, Difference]]]:
     """Changes by set; the mean of several sets is last."""
     of_sets: list[tuple[str, Mapping[str, Difference]]] = [*comparison.sets.items()]
     return of_sets if len(of_sets) == 1 else [*of_sets, (_OVERALL, comparison.overall)]
 
 
-def _change_table(comparison: Comparison, measures: Mapping[str, Measure]) -> str:
+def _change_table(comparison: RunComparison, measures: Mapping[str, Measure]) -> str:
     rows = [
         change_row(name, measures[key], found)
         for name, changes in _changes_by_set(comparison)
