@@ -78,7 +78,7 @@ class Rooms(Protocol[_S_contra]):
         ...
 
 
-class Drafter(Protocol[_S_contra]):
+class BatchDrafter(Protocol[_S_contra]):
     """Proposes draft tokens for decoding sequences; see `generation.speculation`."""
 
     def propose(self, sequences: Sequence[_S_contra], *, budget: int) -> Sequence[Sequence[int]]:
@@ -125,7 +125,7 @@ class Scheduler(Generic[S]):
     """
 
     def __init__(
-        self, rooms: Rooms[S], *, max_running: int, step_tokens: int, drafter: Drafter[S] | None = None
+        self, rooms: Rooms[S], *, max_running: int, step_tokens: int, drafter: BatchDrafter[S] | None = None
     ) -> None:
         assert 1 <= max_running <= step_tokens, "every running sequence must be able to advance"
         self._rooms = rooms
