@@ -37,7 +37,7 @@ from app.db.chunks import ChunkRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.document_names import DocumentNames
-from app.db.generations import Generation
+from app.db.generations import IndexGeneration
 from app.db.jobs import JobRepository
 from app.db.session import Database
 from app.documents.adapters.faiss_vectors import FaissStores
@@ -98,7 +98,7 @@ class Assembly:
         """Where the vectors of each generation are searched."""
         return FaissStores(self.settings.data_dir, chunks=self.chunks, device=self.settings.index_device)
 
-    def stack_for(self, generation: Generation) -> EmbedderStack:
+    def stack_for(self, generation: IndexGeneration) -> EmbedderStack:
         """The stack of the embedder that made a generation's vectors.
 
         Raises:
@@ -272,7 +272,7 @@ def strategies(
     return (quoting, by_model) if settings.quotes_first(model_class) else (by_model,)
 
 
-def recorded_settings(settings: Settings, generation: Generation) -> Settings:
+def recorded_settings(settings: Settings, generation: IndexGeneration) -> Settings:
     """A copy of the settings whose embedder, precision and dimensions are those recorded with a generation."""
     int8 = "-int8" in generation.revision
     kept = "auto" if settings.embedder_dtype == "int8" else settings.embedder_dtype

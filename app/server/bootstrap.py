@@ -23,7 +23,7 @@ from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
 from app.db.feedback import FeedbackRepository
-from app.db.generations import GenerationRepository
+from app.db.generations import IndexGenerationRepository
 from app.db.idempotency import IdempotencyRepository
 from app.db.jobs import JobRepository
 from app.db.migration import upgrade
@@ -368,7 +368,7 @@ def _corpus(
             clock=base.clock,
         ),
         suggester=_suggester(database, contents, stack, serving),
-        generations=GenerationRepository(database, clock=base.clock),
+        generations=IndexGenerationRepository(database, clock=base.clock),
         reconciler=Reconciler(database=database, files=files, metrics=base.telemetry.metrics),
     )
 

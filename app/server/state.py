@@ -16,7 +16,7 @@ from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
 from app.db.feedback import FeedbackRepository
-from app.db.generations import GenerationRepository
+from app.db.generations import IndexGenerationRepository
 from app.db.idempotency import IdempotencyRepository
 from app.db.invitations import InvitationRepository
 from app.db.jobs import JobRepository
@@ -74,7 +74,7 @@ class DocumentsState:
     reindexer: Reindexer
     openai_files: OpenAIFiles
     suggester: Suggester
-    generations: GenerationRepository
+    generations: IndexGenerationRepository
     reconciler: Reconciler
 
 

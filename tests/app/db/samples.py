@@ -9,7 +9,7 @@ import numpy as np
 from app.db.collections import CollectionRepository
 from app.db.document_rows import ClaimedJob
 from app.db.documents import DocumentRepository
-from app.db.generations import GenerationRepository, GenerationStatus
+from app.db.generations import GenerationStatus, IndexGenerationRepository
 from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult
 from app.db.session import Database
@@ -83,7 +83,7 @@ def vectors_of(count: int, *, first: float = 1.0) -> Vectors:
 
 def generation_of(database: Database, embedder: EmbedderInfo) -> int:
     """The id of the active generation, which must be the embedder's; a new one while there are no vectors."""
-    generations = GenerationRepository(database)
+    generations = IndexGenerationRepository(database)
     active = [
         found for found in generations.list() if found.status is GenerationStatus.ACTIVE and found.is_of(embedder)
     ]
