@@ -24,7 +24,7 @@ from app.api.gate.body_limits import json_kind
 from app.api.gate.request_body import read_body, replay_body
 from app.api.root_path import route_path
 from app.db.idempotency import IdempotencyRepository, KeptAnswer
-from app.errors import AppError, Malformed
+from app.errors import AppError, MalformedRequest
 from app.server.state import State
 from app.telemetry.logs import logger
 
@@ -71,7 +71,7 @@ class Idempotency:
         """Handle one request (ASGI 3).
 
         Raises:
-            Malformed: The header is not a valid key.
+            MalformedRequest: The header is not a valid key.
             IdempotencyKeyReused, RequestRunning, AnswerNotKept: As `IdempotencyRepository.claim`.
             ClientGone: The client disconnected before the end of its body.
         """
@@ -201,5 +201,5 @@ def _key_of(scope: Scope) -> str | None:
     if len(key) >= 2 and key[0] == key[-1] == '"':  # the draft's form is a quoted string (RFC 8941, section 3.3.3)
         key = key[1:-1]
     if len(given) > 1 or not _KEY.fullmatch(key):
-        raise Malformed(f"{HEADER} must be one string of 1 to 255 visible ASCII characters.")
+        raise MalformedRequest(f"{HEADER} must be one string of 1 to 255 visible ASCII characters.")
     return key
