@@ -22,7 +22,7 @@ _PAUSE_S = 0.25
 _LOOK_EVERY_S = 1.0
 
 
-class Observer(Protocol):
+class MirrorObserver(Protocol):
     """Receives progress for display."""
 
     def show(self, tally: Tally) -> None:
@@ -65,7 +65,7 @@ class Mirror:
         scope: str,
         patience: Patience,
         tally: Tally,
-        observer: Observer,
+        observer: MirrorObserver,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Take collaborators.
