@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ingestion.errors import LimitExceeded, NoText
 from ingestion.normalise import normalise
 from ingestion.titles import OPENING_CHARS, is_title_line, title_of
-from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, Page
+from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, PageRange
 
 _TIGHT = frozenset({BlockKind.LIST_ITEM, BlockKind.TABLE_ROW})  # items of a list, rows of a table stay together
 
@@ -54,7 +54,7 @@ class TextBuilder:
         self._headings: list[tuple[int, str]] = []
         self._first_heading = ""
         self._last_kind: BlockKind | None = None  # of the last block, before it became furniture
-        self._pages: list[Page] = []
+        self._pages: list[PageRange] = []
         self._page: int | None = None
         self._page_start: int | None = None  # None until the open page has text
 
@@ -187,7 +187,7 @@ class TextBuilder:
     def _end_page(self) -> None:
         if self._page is not None:
             start = self._length if self._page_start is None else self._page_start
-            self._pages.append(Page(self._page, start, self._length))
+            self._pages.append(PageRange(self._page, start, self._length))
         self._page = self._page_start = None
 
 

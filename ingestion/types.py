@@ -63,7 +63,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageRange:
     """Characters `[start_char, end_char)` of page `number` (from 1); pages do not overlap."""
 
     number: int
@@ -81,7 +81,7 @@ class Extraction:
     media_type: MediaType
     title: str | None
     text: str
-    pages: tuple[Page, ...]
+    pages: tuple[PageRange, ...]
     blocks: tuple[Block, ...]
 
 

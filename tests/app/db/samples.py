@@ -16,7 +16,7 @@ from app.db.session import Database
 from app.documents.ports import new_object_name
 from app.ids import new_id
 from app.types import Document, NewDocument
-from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
+from ingestion.types import Block, BlockKind, Extraction, MediaType, PageRange, Passage
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo, Metadata
 
@@ -69,7 +69,7 @@ def extraction_of(texts: Sequence[str], *, title: str | None = None) -> tuple[Ex
             )
         )
         start = end + 2
-    extraction = Extraction(MediaType.TEXT, title, text, (Page(1, 0, len(text)),), tuple(blocks))
+    extraction = Extraction(MediaType.TEXT, title, text, (PageRange(1, 0, len(text)),), tuple(blocks))
     return extraction, passages
 
 

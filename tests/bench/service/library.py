@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from app.server.state import State
-from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
+from ingestion.types import Block, BlockKind, Extraction, MediaType, PageRange, Passage
 from retrieval.ports import Embedder
 from tests.app.db.samples import Library, generation_of
 from tests.bench.retrieval.chunks import CHUNKS_A_DOCUMENT, Texts
@@ -85,4 +85,4 @@ def _extraction(paragraphs: tuple[Paragraph, ...]) -> tuple[Extraction, list[Pas
         )
         start = end + 2
     whole = "\n\n".join(text for _, text in paragraphs)
-    return Extraction(MediaType.TEXT, None, whole, (Page(1, 0, len(whole)),), tuple(blocks)), passages
+    return Extraction(MediaType.TEXT, None, whole, (PageRange(1, 0, len(whole)),), tuple(blocks)), passages

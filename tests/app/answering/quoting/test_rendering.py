@@ -14,7 +14,7 @@ from app.answering.formats.answer_formats import Format, answer_schema
 from app.answering.quoting.literal import literal
 from app.answering.quoting.rendering import MOST_LEAD_CHARS, Quotation, lead_words, quotation, unconfirmed
 from app.answering.states.reading import Quote
-from ingestion.types import Page
+from ingestion.types import PageRange
 from retrieval.compress import compress
 from retrieval.types import Source, Span
 from tests.app.answering.part_texts import highlighted_in, lead_in, quoted_in, quotes_in
@@ -235,7 +235,7 @@ def test_in_json_the_lead_is_the_answer() -> None:
 
 def test_a_citation_names_the_pages_of_its_quote_where_a_table_tells() -> None:
     quotes = quotes_of("Rain fell.", page_start=3, page_end=4)
-    pages = {("doc_1", 1): Layout((Page(3, 0, 12), Page(4, 12, 99)))}
+    pages = {("doc_1", 1): Layout((PageRange(3, 0, 12), PageRange(4, 12, 99)))}
     first = Quote(quotes[0].source, Span(10, 12), "Ra", 0.5)
 
     (told,) = quotation([first], form="markdown", pages=pages).citations

@@ -3,7 +3,7 @@
 from app.answering.question import Question
 from app.db.jobs import JobRepository
 from app.types import Principal, Role
-from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
+from ingestion.types import Block, BlockKind, Extraction, MediaType, PageRange, Passage
 from retrieval.types import Scope
 from tests.app.db.samples import Library, vectors_of
 
@@ -49,7 +49,7 @@ def extraction_of(*lines: str, title: str | None) -> tuple[Extraction, list[Pass
             token_count=len(shown.split()) + 1,
         )
         passages = [*(passages if first == start else passages[:-1]), passage]
-    return Extraction(MediaType.TEXT, title, text, (Page(1, 0, len(text)),), tuple(blocks)), passages
+    return Extraction(MediaType.TEXT, title, text, (PageRange(1, 0, len(text)),), tuple(blocks)), passages
 
 
 def index(library: Library, filename: str, *lines: str, title: str | None = None) -> str:
