@@ -10,7 +10,7 @@ import numpy as np
 
 from ingestion.chunking import Chunker
 from ingestion.ports import Extractor
-from ingestion.types import Extraction, Passage, Progress, Stage
+from ingestion.types import ChunkDraft, Extraction, Progress, Stage
 from retrieval.ports import Embedder, Station, Vectors
 
 BLOCK_PASSAGES = 256
@@ -41,7 +41,7 @@ class Prepared:
     """A document version ready to be embedded; `blocks` holds the texts of all passages, in order."""
 
     extraction: Extraction
-    passages: tuple[Passage, ...]
+    passages: tuple[ChunkDraft, ...]
     blocks: tuple[EmbeddingBlock, ...]
 
     @property

@@ -114,7 +114,7 @@ class PageBoxes:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ChunkDraft:
     """A chunk before it has an identity: `text == extraction.text[start_char:end_char]`.
 
     `token_count` is by the embedder's tokenizer, of `embedding_text` (heading path, table header, then text),

@@ -13,7 +13,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Passage(_Record):
+class ExampleDocument(_Record):
     """A document in an example: its id in the set, a name, and how its text begins."""
 
     id: str
@@ -32,8 +32,8 @@ class Example(_Record):
     id: str
     question: str
     score: float
-    gold: list[Passage]
-    found: list[Passage]
+    gold: list[ExampleDocument]
+    found: list[ExampleDocument]
     answers: list[str]
     answer: str | None = None
 

@@ -8,7 +8,7 @@ from html import escape
 
 from app.evaluation.intervals import Difference
 from app.evaluation.measures import Measure, measures_of
-from app.evaluation.record import Example, Passage, Run, RunComparison, SetRun
+from app.evaluation.record import Example, ExampleDocument, Run, RunComparison, SetRun
 from app.evaluation.report.answer_report import answer_sections, risk_sections
 from app.evaluation.report.charts import Dot, Row, dot_chart, histogram
 from app.evaluation.report.markup import STYLE, change_row, dot, figure, folded, full_name, section, table, variant_of
@@ -193,7 +193,7 @@ def _example(example: Example) -> str:
     return f'<article class="example">{"".join(parts)}</article>'
 
 
-def _passage(what: str, passage: Passage) -> str:
+def _passage(what: str, passage: ExampleDocument) -> str:
     mark = " hit" if passage.gold else ""
     return (
         f'<p class="passage{mark}"><b>{escape(what)}</b> <i>{escape(passage.title or passage.id)}</i> '

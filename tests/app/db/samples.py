@@ -16,7 +16,7 @@ from app.db.session import Database
 from app.documents.ports import new_object_name
 from app.ids import new_id
 from app.types import Document, NewDocument
-from ingestion.types import Block, BlockKind, Extraction, MediaType, PageRange, Passage
+from ingestion.types import Block, BlockKind, ChunkDraft, Extraction, MediaType, PageRange
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo, Metadata
 
@@ -47,7 +47,7 @@ def new_document(
     )
 
 
-def extraction_of(texts: Sequence[str], *, title: str | None = None) -> tuple[Extraction, list[Passage]]:
+def extraction_of(texts: Sequence[str], *, title: str | None = None) -> tuple[Extraction, list[ChunkDraft]]:
     """An extraction whose passages are `texts`, one a paragraph, all on page 1; rows of cells have a table header."""
     text = "\n\n".join(texts)
     passages, blocks, start = [], [], 0
@@ -55,7 +55,7 @@ def extraction_of(texts: Sequence[str], *, title: str | None = None) -> tuple[Ex
         end = start + len(passage)
         blocks.append(Block(BlockKind.PARAGRAPH, start, end, 1, ("Part",)))
         passages.append(
-            Passage(
+            ChunkDraft(
                 ordinal=ordinal,
                 start_char=start,
                 end_char=end,
