@@ -10,7 +10,7 @@ import numpy as np
 
 from ingestion.chunking import Chunker
 from ingestion.ports import Extractor
-from ingestion.types import ChunkDraft, Extraction, Progress, Stage
+from ingestion.types import ChunkDraft, Extraction, Stage, StageProgress
 from retrieval.ports import Embedder, Station, Vectors
 
 BLOCK_PASSAGES = 256
@@ -85,7 +85,7 @@ class Pipeline:
         *,
         filename: str,
         password: str | None = None,
-        on_progress: Callable[[Progress], None],
+        on_progress: Callable[[StageProgress], None],
     ) -> Prepared:
         """Extract and chunk the file at `path`, uploaded as `filename`; an error of `on_progress` ends it.
 
@@ -94,7 +94,7 @@ class Pipeline:
         """
         with self._station("extract"):
             extraction = self._extractor.extract(path, filename=filename, password=password)
-        on_progress(Progress(Stage.EXTRACTING, 1, 1))
+        on_progress(StageProgress(Stage.EXTRACTING, 1, 1))
         with self._station("chunk"):
             passages = self._chunker.chunk(extraction)
         assert passages, "an extraction has text, so it has passages"
@@ -104,7 +104,7 @@ class Pipeline:
             texts = tuple(passage.embedding_text for passage in members)
             counted = [passage.token_count for passage in members]
             blocks.append(EmbeddingBlock(first, texts, self._embedder.count_documents(texts, counted=counted)))
-        on_progress(Progress(Stage.CHUNKING, 1, 1))
+        on_progress(StageProgress(Stage.CHUNKING, 1, 1))
         return Prepared(extraction, tuple(passages), tuple(blocks))
 
     def embed(

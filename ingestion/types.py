@@ -143,7 +143,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StageProgress:
     """`done` of `total` units of a stage: 0 or 1 for extraction and chunking, chunks for embedding."""
 
     stage: Stage
