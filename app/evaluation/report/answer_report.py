@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from app.evaluation.intervals import Estimate
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Run, SetRun
-from app.evaluation.report.charts import Row, dot_chart
+from app.evaluation.report.charts import ChartRow, dot_chart
 from app.evaluation.report.curves import risk_coverage_chart
 from app.evaluation.report.markup import change_row, dot, figure, folded, section, table
 from app.evaluation.risk_coverage import OperatingPoint, ScoredQuestion, area_under, risk_coverage
@@ -36,7 +36,7 @@ def _figures(run: Run, group: str) -> list[str]:
     return parts
 
 
-def _rows(found: SetRun, measures: Sequence[Measure]) -> list[Row]:
+def _rows(found: SetRun, measures: Sequence[Measure]) -> list[ChartRow]:
     """One row per measure: the model's figure, and the baseline's where it has one."""
     summary: Mapping[str, Estimate] = found.summary
     rows = []
@@ -44,7 +44,7 @@ def _rows(found: SetRun, measures: Sequence[Measure]) -> list[Row]:
         both = [measure.key, measure.floor or ""]
         dots = tuple(dot(series, measure, summary[key]) for series, key in enumerate(both) if key in summary)
         if measure.key in summary:
-            rows.append(Row(measure.label, dots))
+            rows.append(ChartRow(measure.label, dots))
     return rows
 
 

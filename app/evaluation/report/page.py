@@ -10,7 +10,7 @@ from app.evaluation.intervals import Difference
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Example, ExampleDocument, Run, RunComparison, SetRun
 from app.evaluation.report.answer_report import answer_sections, risk_sections
-from app.evaluation.report.charts import Dot, Row, dot_chart, histogram
+from app.evaluation.report.charts import ChartRow, Dot, dot_chart, histogram
 from app.evaluation.report.markup import STYLE, change_row, dot, figure, folded, full_name, section, table, variant_of
 
 _OVERALL = "all sets (mean)"
@@ -102,7 +102,7 @@ def _groups(run: Run) -> str:
         keys = [key for key in found.summary if key.endswith(("/ndcg@10", "/f1")) or key == "context/50/spans"]
         for measure in (measure for measure in measures_of(found.values) if measure.key in keys):
             rows = [
-                Row(value, (dot(0, measure, summary[measure.key]),))
+                ChartRow(value, (dot(0, measure, summary[measure.key]),))
                 for value, summary in found.groups.items()
                 if measure.key in summary
             ]
@@ -122,7 +122,7 @@ def _changes(run: Run) -> str:
         if measures[key].unit != "share" or not key.endswith(("/ndcg@10", "/spans", "/answers", "/f1", "/refusal")):
             continue
         rows = [
-            Row(
+            ChartRow(
                 name,
                 (
                     Dot(
@@ -206,7 +206,7 @@ def _facts(run: Run) -> str:
     return section("What was run", [table(("name", "value"), rows)])
 
 
-def _rows(run: Run, keys: Sequence[str]) -> list[Row]:
+def _rows(run: Run, keys: Sequence[str]) -> list[ChartRow]:
     """One row a set, one dot a key (a series each), the mean of several sets last."""
     measures = {measure.key: measure for measure in measures_of(_value_keys(run.sets))}
     summaries = [(found.name, found.summary) for found in run.sets]
@@ -216,7 +216,7 @@ def _rows(run: Run, keys: Sequence[str]) -> list[Row]:
     for name, summary in summaries:
         dots = tuple(dot(series, measures[key], summary[key]) for series, key in enumerate(keys) if key in summary)
         if dots:
-            rows.append(Row(name, dots))
+            rows.append(ChartRow(name, dots))
     return rows
 
 
