@@ -34,7 +34,7 @@ from app.answering.quoting.score import (
 )
 from app.answering.quoting.subject import names_subject
 from app.answering.quoting.years import of_asked_years
-from app.answering.states.reading import ANSWERED, Outcome, Quote, Selection
+from app.answering.states.reading import ANSWERED, Extract, Outcome, Selection
 from retrieval.ports import CandidateJudge, Embedder, SpanReader, Vectors
 from retrieval.types import Context, Span
 from retrieval.words import says_new
@@ -368,7 +368,9 @@ def _embedded_text(candidate: Candidate) -> str:
     return f"{path[-1]}: {candidate.core_text}" if path else candidate.core_text
 
 
-def _quote(question: str, found: Judged, scores: Sequence[float], about: Sequence[bool], group: Sequence[int]) -> Quote:
+def _quote(
+    question: str, found: Judged, scores: Sequence[float], about: Sequence[bool], group: Sequence[int]
+) -> Extract:
     """The quote of a group of places, which follow each other in one source; a heading above them is no part of it."""
     best = max(group, key=lambda place: scores[place])
     source = found.candidates[best].source
@@ -379,4 +381,4 @@ def _quote(question: str, found: Judged, scores: Sequence[float], about: Sequenc
     start = behind_heading(text, headings_of([chunk]))
     if marked is None or span.start_char + start <= marked.start_char:
         span, text = Span(span.start_char + start, span.end_char), text[start:]
-    return Quote(source, span, text, scores[best], marked, about[best], cell)
+    return Extract(source, span, text, scores[best], marked, about[best], cell)

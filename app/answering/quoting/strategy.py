@@ -13,7 +13,7 @@ from app.answering.quoting.quoter import Quoter, answered_from
 from app.answering.quoting.rendering import quotation, unconfirmed
 from app.answering.quoting.selection import leads
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Quote, Selection
+from app.answering.states.reading import Extract, Selection
 from app.answering.states.sources import Grounding, TokenBudget
 from app.answering.states.strategy import Beginning, Sources
 from app.telemetry.stations import station
@@ -107,7 +107,7 @@ def by_quotes(grounding: Grounding, selection: Selection | None) -> Finished:
     return replace(finished, text=found.text, citations=found.citations, parts=parts)
 
 
-def _lead(question: Question, selection: Selection) -> Quote | None:
+def _lead(question: Question, selection: Selection) -> Extract | None:
     """The quote whose words lead the answer: a document's title, or the likeliest where a few words answer."""
     if selection.title is not None and selection.outcome == "answered":
         return selection.title

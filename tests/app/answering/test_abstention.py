@@ -23,7 +23,7 @@ from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL, languages
 from app.answering.question import AnswerDefaults, Question
 from app.answering.retrieving.evidence import evidence_score, with_evidence
-from app.answering.states.reading import Outcome, Quote, Selection
+from app.answering.states.reading import Extract, Outcome, Selection
 from app.answering.states.sources import Grounding
 from app.types import Principal, Role
 from generation.types import Abstention, Completion, FinishReason, Timings
@@ -121,7 +121,7 @@ def grounded(
 
 def selected(score: float, outcome: Outcome, *, reads: bool = True) -> Selection:
     """A selection with the best sentence of the report, by a reader or without one."""
-    quote = Quote(SHOWN.sources[0], Span(0, 66), REPORT[:66], score, Span(28, 38) if reads else None)
+    quote = Extract(SHOWN.sources[0], Span(0, 66), REPORT[:66], score, Span(28, 38) if reads else None)
     quotes = () if outcome == "refused" else (quote,)
     return Selection(
         quotes,

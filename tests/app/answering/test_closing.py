@@ -13,7 +13,7 @@ from app.answering.prompt import Component, Prompt, Segment
 from app.answering.question import Question
 from app.answering.quoting.strategy import by_quotes
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Outcome, Quote, Selection
+from app.answering.states.reading import Extract, Outcome, Selection
 from app.answering.states.sources import Grounding
 from app.answering.states.strategy import Begun
 from app.types import Components, Principal, Role
@@ -57,7 +57,7 @@ def report(finished: Finished, grounding: Grounding | None, *, question: Questio
 def quoted(outcome: Outcome) -> Answer:
     """The report of an answer by quotes: one sentence with its date highlighted."""
     shown = source(TEXT)
-    quote = Quote(shown, Span(0, 34), TEXT[:34], SURE, Span(28, 33))
+    quote = Extract(shown, Span(0, 34), TEXT[:34], SURE, Span(28, 33))
     selection = Selection(() if outcome == "refused" else (quote,), SURE, outcome, decides=True, threshold=0.5)
     grounding = grounding_of(QUESTION, Context((shown,), (), 9))
     return report(by_quotes(grounding, selection), grounding)

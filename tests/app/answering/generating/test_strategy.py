@@ -20,7 +20,7 @@ from app.answering.languages.table import REFUSAL
 from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.rendering import quotation
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Quote, Selection
+from app.answering.states.reading import Extract, Selection
 from app.answering.states.strategy import Sources
 from generation.types import Completion, FinishReason, SamplingParams, Timings
 from retrieval.memo import Memo
@@ -176,7 +176,7 @@ def written(
     """A generated answer from a source whose first sentence answers with this probability."""
     question = replace(QUESTION, **fields)
     shown = source(TEXT)
-    quote = Quote(shown, Span(0, 34), SENTENCE, score)
+    quote = Extract(shown, Span(0, 34), SENTENCE, score)
     selection = Selection((quote,), score, "answered", probabilities=((1, Span(0, 34), score),))
     writer = VerbatimWriter() if question.json_schema else FootnoteWriter((shown,), strict=strict, refusal=REFUSAL)
     writer.feed(text)

@@ -14,7 +14,7 @@ from app.answering.languages.table import REFUSAL
 from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.strategy import Quoting, by_quotes
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Outcome, Quote, Selection
+from app.answering.states.reading import Extract, Outcome, Selection
 from app.answering.states.strategy import Sources
 from generation.errors import ContextLengthExceeded
 from retrieval.types import Context, Span
@@ -120,7 +120,7 @@ def test_an_answer_that_is_stopped_while_its_sources_are_read_is_a_cancelled_one
 def quoted(score: float, outcome: Outcome, *, note: OtherLanguage | None = None, **fields: Any) -> Finished:
     """The answer to a question that quotes answer: one sentence with its date highlighted."""
     shown = source(TEXT)
-    quote = Quote(shown, Span(0, 34), SENTENCE, score, Span(28, 33))
+    quote = Extract(shown, Span(0, 34), SENTENCE, score, Span(28, 33))
     selection = Selection(() if outcome == "refused" else (quote,), score, outcome, decides=True, threshold=0.5)
     return by_quotes(grounding_of(replace(ASKED, **fields), Context((shown,), (), 9), note=note), selection)
 
