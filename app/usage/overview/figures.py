@@ -14,7 +14,7 @@ from app.db.tables.ledger import answer_outcome
 from app.types import Operation
 from app.usage.rollups.questions import OUTCOMES, UNKNOWN, ended_before
 from app.usage.rollups.spans import Span
-from app.usage.rollups.sums import NOTHING, Source, Totals, totals, within
+from app.usage.rollups.sums import NOTHING, SummedTable, Totals, totals, within
 
 _MICRO = 1_000_000
 _ENDED_WELL = (AnswerResult.ANSWERED, AnswerResult.UNSURE, AnswerResult.REFUSED)
@@ -22,7 +22,7 @@ _NO_SUMS: tuple[sa.ColumnElement[int], ...] = ()
 
 _outcome, _feedback = answer_outcome.c, feedback.c
 
-_FEEDBACK = Source(
+_FEEDBACK = SummedTable(
     feedback,
     at=sa.cast(_feedback.created_at * _MICRO, sa.BigInteger),
     tenant_id=_feedback.tenant_id,
