@@ -14,7 +14,7 @@ from types import TracebackType
 from cachetools import FIFOCache
 
 from app.telemetry.metrics import Metrics
-from app.telemetry.tracing import NO_SPAN, NO_TRACES, Attribute, Span, Tracer
+from app.telemetry.tracing import NO_SPAN, NO_TRACES, Attribute, Tracer, TraceSpan
 from generation.types import Completion
 
 _ORIGINS = 10_000  # queued jobs whose uploading trace is remembered
@@ -90,7 +90,7 @@ class Work:
         observe: Callable[[str, float], None] = _unmeasured,
         *,
         tracer: Tracer = NO_TRACES,
-        span: Span = NO_SPAN,
+        span: TraceSpan = NO_SPAN,
     ) -> None:
         """`observe(station, seconds)` is called for each station."""
         self._observe = observe
@@ -109,7 +109,7 @@ class Work:
             _span.reset(span)
             _work.reset(work)
 
-    def begin(self, name: str, attributes: Mapping[str, Attribute] | None) -> Span | None:
+    def begin(self, name: str, attributes: Mapping[str, Attribute] | None) -> TraceSpan | None:
         """Start the span of a station; None if traces are off."""
         if not self._tracer.on:
             return None
@@ -130,7 +130,7 @@ class Work:
 
 
 _work: ContextVar[Work | None] = ContextVar("footnote_work", default=None)
-_span: ContextVar[Span | None] = ContextVar("footnote_span", default=None)
+_span: ContextVar[TraceSpan | None] = ContextVar("footnote_span", default=None)
 _NOBODY = Work()  # shared, so never written to: `note_problem` skips it
 
 
@@ -162,8 +162,8 @@ class station:  # noqa: N801 - used like a function: `with station("rerank"):`
     def __init__(self, name: str, attributes: Mapping[str, Attribute] | None = None) -> None:
         self._name = name
         self._note = attributes
-        self._span: Span | None = None
-        self._reset: Token[Span | None] | None = None
+        self._span: TraceSpan | None = None
+        self._reset: Token[TraceSpan | None] | None = None
         self.seconds = 0.0
 
     def __enter__(self) -> "station":
