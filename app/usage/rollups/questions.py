@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from app.db.answer_citations import ANSWERING
 from app.db.tables.ledger import answer_outcome, api_request
-from app.usage.rollups.spans import Span
+from app.usage.rollups.spans import BucketRange
 from app.usage.rollups.sums import Key, Only, SummedTable, within
 
 RUNNING_SECONDS = 900
@@ -68,7 +68,7 @@ def question_counts(
     dimensions = {*groups, *only}
     if not dimensions <= COUNTABLE:
         return None
-    spans = [Span(bucket, *pair) for bucket, pair in enumerate(pairwise(edges))]
+    spans = [BucketRange(bucket, *pair) for bucket, pair in enumerate(pairwise(edges))]
     known = OUTCOMES if dimensions <= {"user_id"} else _BY_REQUEST
     found: dict[Key, int] = {}
     for source, where in ((known, ()), (UNKNOWN, (ended_before(as_of),))):

@@ -22,7 +22,7 @@ from app.db.tables.usage_columns import DIMENSIONS, STORED_DIMENSIONS, Measures
 from app.types import UsageStatus
 from app.usage.ledger.entry import ADJUSTMENT
 from app.usage.rollups.facets import ABORTED
-from app.usage.rollups.spans import Span, ranges, spans
+from app.usage.rollups.spans import BucketRange, ranges, spans
 
 Only: TypeAlias = Mapping[str, Sequence[str]]
 """A filter: by dimension, the values to keep. Dimensions that are absent are not filtered."""
@@ -241,7 +241,7 @@ def _days_and_months(dimensions: Collection[str]) -> tuple[SummedTable, SummedTa
 def read(
     connection: sa.Connection,
     source: SummedTable,
-    its_spans: Sequence[Span],
+    its_spans: Sequence[BucketRange],
     tenant_id: str,
     zone: ZoneInfo,
     groups: Sequence[str],
@@ -262,7 +262,7 @@ def read(
 def within(
     connection: sa.Connection,
     source: SummedTable,
-    its_spans: Sequence[Span],
+    its_spans: Sequence[BucketRange],
     rows: sa.FromClause,
     *,
     tenant_id: str,

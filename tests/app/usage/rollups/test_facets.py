@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from app.db.session import Database
 from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.rollups import Rollups
-from app.usage.rollups.spans import Span, spans
+from app.usage.rollups.spans import BucketRange, spans
 from app.usage.rollups.sums import DAYS, FACETS, MONTHS, Key, SummedTable, Totals, read
 from tests.app.usage.reports.lines import DAY, ZONES, Books, Line, lines
 from tests.app.usage.rollups.facets import by_facet, kept_by_facet
@@ -54,7 +54,7 @@ def test_single_dimension_rollups_equal_the_full_rollups(
 def found(
     books: Books,
     source: SummedTable,
-    its_spans: Sequence[Span],
+    its_spans: Sequence[BucketRange],
     groups: Sequence[str],
     only: Mapping[str, Sequence[str]],
 ) -> dict[Key, Totals]:
