@@ -24,7 +24,7 @@ def mark_as_furniture(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PlacedBlock:
     """A block inside a text that is appended unchanged: `text[start:end]`.
 
     `level` counts from 1 (outermost) and is given for headings alone; `name` is the heading
@@ -86,10 +86,10 @@ class TextBuilder:
         text = normalise(text).strip()
         if text:
             kept = BlockKind.FURNITURE if is_furniture else kind
-            span = Span(kept, 0, len(text), None if is_furniture else level, cells=cells)
+            span = PlacedBlock(kept, 0, len(text), None if is_furniture else level, cells=cells)
             self._append(text, [span], kind)
 
-    def append_verbatim(self, text: str, spans: Iterable[Span]) -> None:
+    def append_verbatim(self, text: str, spans: Iterable[PlacedBlock]) -> None:
         """Add the normalised `text` unchanged, and the blocks inside it, in order.
 
         Raises:
@@ -99,7 +99,7 @@ class TextBuilder:
         spans = list(spans)
         self._append(text, spans, spans[0].kind if spans else BlockKind.PARAGRAPH)
 
-    def _append(self, text: str, spans: Sequence[Span], kind: BlockKind) -> None:
+    def _append(self, text: str, spans: Sequence[PlacedBlock], kind: BlockKind) -> None:
         """Add `text`, which begins with a block of `kind`, though it may be furniture."""
         start = self._separate(kind)
         self._write(text)
@@ -191,15 +191,15 @@ class TextBuilder:
         self._page = self._page_start = None
 
 
-def _spans(blocks: Sequence[Block], below: int) -> Iterator[Span]:
+def _spans(blocks: Sequence[Block], below: int) -> Iterator[PlacedBlock]:
     for at, block in enumerate(blocks):
         depth = len(block.heading_path)
         if block.kind is BlockKind.HEADING:
             inner = blocks[at + 1].heading_path if at + 1 < len(blocks) else ()
             name = inner[depth] if len(inner) > depth else None  # its number in the other builder
-            yield Span(block.kind, block.start_char, block.end_char, below + 1 + depth, name)
+            yield PlacedBlock(block.kind, block.start_char, block.end_char, below + 1 + depth, name)
         else:
-            yield Span(block.kind, block.start_char, block.end_char, cells=block.cells)
+            yield PlacedBlock(block.kind, block.start_char, block.end_char, cells=block.cells)
 
 
 def one_line(text: str) -> str:
