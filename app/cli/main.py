@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from app.cli.catalogue import CommandGroup
 from app.errors import AppError
-from app.types import Target
+from app.types import ServerTarget
 from generation.errors import GenerationError
 from ingestion.errors import IngestionError
 from retrieval.errors import RetrievalError
@@ -36,7 +36,7 @@ def connection(
     key: Annotated[str | None, typer.Option(envvar="FOOTNOTE_KEY", help="API key for --url.")] = None,
 ) -> None:
     """Answers questions from your own documents, on a server or on the local data directory."""
-    context.obj = Target(url=url, key=key)
+    context.obj = ServerTarget(url=url, key=key)
 
 
 @cli.command()
