@@ -35,7 +35,7 @@ from app.api.schemas.documents import (
 )
 from app.api.schemas.search import FILTER
 from app.api.schemas.shape import Page, problems
-from app.api.upload import MULTIPART, Upload, read_upload
+from app.api.upload import MULTIPART, ReceivedUpload, read_upload
 from app.documents.archives import Unpacked, UnpackingLimits, is_archive, unpack
 from app.documents.spool import Spooled
 from app.errors import InvalidRequest
@@ -280,7 +280,7 @@ def _target(corpus: DocumentsState, principal: Principal, collection_id: str | N
 def _unpack(
     corpus: DocumentsState,
     settings: Settings,
-    upload: Upload,
+    upload: ReceivedUpload,
     accept: Callable[[Spooled, str, str | None], tuple[Document, bool]],
 ) -> Unpacked:
     prefix = upload.fields.external_id
