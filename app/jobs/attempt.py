@@ -15,7 +15,7 @@ from app.db.document_rows import ClaimedJob
 from app.db.job_queue import is_lost
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.ids import new_id
-from app.telemetry.stations import Work
+from app.telemetry.stations import Activity
 from app.types import Document, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 from app.usage.budgets.repository import WAITING_CODE
 from app.usage.ledger.ledger import Ledger
@@ -38,7 +38,7 @@ class Attempt:
     event_id: str | None = None
     read_tokens: int = 0
     kept_tokens: int = 0
-    work: Work = field(default_factory=Work)
+    work: Activity = field(default_factory=Activity)
 
     @property
     def passages(self) -> int:

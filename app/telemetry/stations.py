@@ -36,12 +36,12 @@ class Instruments:
         self._origins: FIFOCache[str, str] = FIFOCache(_ORIGINS)
         self._lock = threading.Lock()
 
-    def request(self, name: str, *, parent: str | None, attributes: Mapping[str, Attribute]) -> "Work":
+    def request(self, name: str, *, parent: str | None, attributes: Mapping[str, Attribute]) -> "Activity":
         """Begin an HTTP request, whose span is a child of `parent` (a `traceparent`). The caller ends the span."""
         span = NO_SPAN
         if self.tracer.on:
             span = self.tracer.start(name, kind="server", parent=parent, attributes=attributes)
-        return Work(self.metrics.station, tracer=self.tracer, span=span)
+        return Activity(self.metrics.station, tracer=self.tracer, span=span)
 
     def queued(self, job_id: str) -> None:
         """Remember that the current request queued a job, in this process only, so that the job's trace links to it."""
@@ -50,7 +50,7 @@ class Instruments:
         with self._lock:
             self._origins[job_id] = origin
 
-    def job(self, job_id: str) -> "Work":
+    def job(self, job_id: str) -> "Activity":
         """Begin a job: a trace of its own, linked to the request that queued it. The caller ends the span."""
         with self._lock:
             origin = self._origins.pop(job_id, None)
@@ -58,10 +58,10 @@ class Instruments:
         if self.tracer.on:
             links = (origin,) if origin else ()
             span = self.tracer.start("ingest", kind="consumer", links=links, attributes={"footnote.job_id": job_id})
-        return Work(self.metrics.ingestion_station, tracer=self.tracer, span=span)
+        return Activity(self.metrics.ingestion_station, tracer=self.tracer, span=span)
 
     @contextmanager
-    def together(self, name: str, works: "Sequence[Work]") -> Iterator[None]:
+    def together(self, name: str, works: "Sequence[Activity]") -> Iterator[None]:
         """Time a station of several jobs at once: one observation, and a span in the trace of each job."""
         started = time.perf_counter()
         with ExitStack() as spans:
@@ -76,7 +76,7 @@ def _unmeasured(name: str, seconds: float) -> None:
     """The observer of unmeasured work; it does nothing."""
 
 
-class Work:
+class Activity:
     """A running request or job. Its `span` is the parent of the spans of its stations.
 
     `problem` is the slug of the problem it ended with, None without one; `refused_by` is the unit of the budget that
@@ -100,7 +100,7 @@ class Work:
         self.refused_by: str | None = None
 
     @contextmanager
-    def active(self) -> Iterator["Work"]:
+    def active(self) -> Iterator["Activity"]:
         """Make this the current work of the thread or task: stations in the block belong to it."""
         work, span = _work.set(self), _span.set(self.span)
         try:
@@ -129,12 +129,12 @@ class Work:
             self._tracer.start(name, parent=self.span, attributes=attributes, start_ns=started).end(at_ns=ended_ns)
 
 
-_work: ContextVar[Work | None] = ContextVar("footnote_work", default=None)
+_work: ContextVar[Activity | None] = ContextVar("footnote_work", default=None)
 _span: ContextVar[TraceSpan | None] = ContextVar("footnote_span", default=None)
-_NOBODY = Work()  # shared, so never written to: `note_problem` skips it
+_NOBODY = Activity()  # shared, so never written to: `note_problem` skips it
 
 
-def current() -> "Work":
+def current() -> "Activity":
     """The current work of this thread or task; an unmeasured one if none was begun."""
     return _work.get() or _NOBODY
 
@@ -189,7 +189,7 @@ class station:  # noqa: N801 - used like a function: `with station("rerank"):`
             self._span.note(attributes)
 
 
-def record_generation(work: Work, completion: Completion, *, ended_ns: int | None = None) -> None:
+def record_generation(work: Activity, completion: Completion, *, ended_ns: int | None = None) -> None:
     """Record the stations of a completion from its timings; it ended at `ended_ns` (Unix nanoseconds; None: now)."""
     timings, end = completion.timings, ended_ns or time.time_ns()
     began = end - round(timings.total_ms * 1e6)
