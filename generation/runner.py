@@ -13,7 +13,7 @@ from generation.graphs import Capture, DecodeGraphs
 from generation.memory import Layout, Pages, Slabs, Span, StepInputs, memory_of
 from generation.paged_index import Upload, upload
 from generation.prefix import BlockKey
-from generation.scheduler import Work
+from generation.scheduler import ScheduledTokens
 from generation.sequence import SequenceState
 from generation.step import BlockCounts, DeviceLost, OutOfMemory, Sample
 from generation.types import ServingPath, TokenLogprob
@@ -157,7 +157,7 @@ class ModelRunner:
         )
 
     @torch.inference_mode()
-    def run(self, plan: Sequence[Work[SequenceState]]) -> list[Sample]:
+    def run(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> list[Sample]:
         """Feed the plan's tokens in one forward pass and draw where a row is complete.
 
         Nothing but cache rows past `computed` is changed, so a step that failed can be run again. A GPU is
@@ -182,7 +182,7 @@ class ModelRunner:
                 torch.cuda.empty_cache()  # fragments in torch's cache may suffice together
             raise OutOfMemory from error
 
-    def _forward(self, plan: Sequence[Work[SequenceState]]) -> Tensor:
+    def _forward(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> Tensor:
         """[rows, vocab_size] float32: the logits after each sampled row's last known token and after its drafts."""
         ids: list[int] = []
         kept: list[int] = []
@@ -226,7 +226,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
 class _Candidate:
     """A sequence whose next tokens are being drawn, one position after the other while its drafts hold."""
 
-    work: Work[SequenceState]
+    work: ScheduledTokens[SequenceState]
     first_row: int
     tokens: list[int] = field(default_factory=list)
     logprobs: list[TokenLogprob | None] = field(default_factory=list)
@@ -275,7 +275,7 @@ class _Candidate:
 
 
 def _draw(
-    plan: Sequence[Work[SequenceState]], logits: Tensor, *, eos_ids: frozenset[int], draw_rows: DrawRows
+    plan: Sequence[ScheduledTokens[SequenceState]], logits: Tensor, *, eos_ids: frozenset[int], draw_rows: DrawRows
 ) -> list[Sample]:
     """Draw for every sampled row, and for its drafts as long as each drawn token equals the draft.
 

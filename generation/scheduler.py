@@ -87,7 +87,7 @@ class BatchDrafter(Protocol[_S_contra]):
 
 
 @dataclass(frozen=True, slots=True)
-class Work(Generic[S]):
+class ScheduledTokens(Generic[S]):
     """Feed the next `tokens` known tokens of `sequence` to the model, then `drafts`.
 
     If no known token remains after them, it is `sampled`: a new token is drawn, and one more for
@@ -105,7 +105,7 @@ class Work(Generic[S]):
 class Plan(Generic[S]):
     """One step's work, decodes first, and the sequences that cannot go on because their room cannot be had."""
 
-    work: tuple[Work[S], ...]
+    work: tuple[ScheduledTokens[S], ...]
     failed: tuple[S, ...] = ()
 
     @property
@@ -188,11 +188,11 @@ class Scheduler(Generic[S]):
         budget = self._step_tokens - sum(work.tokens + len(work.drafts) for work in decodes)
         if decodes and prefill_budget is not None:
             budget = min(budget, prefill_budget)
-        prefills: list[Work[S]] = []
+        prefills: list[ScheduledTokens[S]] = []
         for sequence in self.running:
             if sequence.remaining > 1 and budget > 0:
                 tokens = min(sequence.remaining, budget)
-                prefills.append(Work(sequence, tokens, sampled=tokens == sequence.remaining))
+                prefills.append(ScheduledTokens(sequence, tokens, sampled=tokens == sequence.remaining))
                 budget -= tokens
         return Plan((*decodes, *prefills), tuple(failed))
 
@@ -201,12 +201,12 @@ class Scheduler(Generic[S]):
         assert len(self.running) <= self._max_running
         assert not set(map(id, self.running)) & set(map(id, self.waiting))
 
-    def _plan_decodes(self) -> tuple[list[Work[S]], list[S]]:
+    def _plan_decodes(self) -> tuple[list[ScheduledTokens[S]], list[S]]:
         decoding = [sequence for sequence in self.running if sequence.remaining == 1]
         proposals: Sequence[Sequence[int]] = [()] * len(decoding)
         if self._drafter is not None and len(decoding) == len(self.running):  # prompts make better use of a step
             proposals = self._drafter.propose(decoding, budget=self._step_tokens - len(decoding))
-        planned: list[Work[S]] = []
+        planned: list[ScheduledTokens[S]] = []
         failed: list[S] = []
         for sequence, proposal in zip(decoding, proposals, strict=True):
             if sequence not in self.running:
@@ -221,7 +221,7 @@ class Scheduler(Generic[S]):
                 logger.error("a sequence cannot grow", exc_info=error)
                 failed.append(sequence)
                 continue
-            planned.append(Work(sequence, 1, sampled=True, drafts=drafts, is_decode=True))
+            planned.append(ScheduledTokens(sequence, 1, sampled=True, drafts=drafts, is_decode=True))
         return [work for work in planned if work.sequence in self.running], failed
 
     def _give_way(self) -> None:
