@@ -37,7 +37,7 @@ class EmbeddingBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class ReadyVersion:
     """A document version ready to be embedded; `blocks` holds the texts of all passages, in order."""
 
     extraction: Extraction
@@ -86,7 +86,7 @@ class Pipeline:
         filename: str,
         password: str | None = None,
         on_progress: Callable[[StageProgress], None],
-    ) -> Prepared:
+    ) -> ReadyVersion:
         """Extract and chunk the file at `path`, uploaded as `filename`; an error of `on_progress` ends it.
 
         Raises:
@@ -105,7 +105,7 @@ class Pipeline:
             counted = [passage.token_count for passage in members]
             blocks.append(EmbeddingBlock(first, texts, self._embedder.count_documents(texts, counted=counted)))
         on_progress(StageProgress(Stage.CHUNKING, 1, 1))
-        return Prepared(extraction, tuple(passages), tuple(blocks))
+        return ReadyVersion(extraction, tuple(passages), tuple(blocks))
 
     def embed(
         self, blocks: Sequence[EmbeddingBlock], *, on_batch: Callable[[int], None] | None = None

@@ -20,7 +20,7 @@ from app.types import Document, Operation, Principal, Reservation, Role, Settlem
 from app.usage.budgets.repository import WAITING_CODE
 from app.usage.ledger.ledger import Ledger
 from ingestion.errors import DiskFailed, IngestionError, NoRoom, ParserCrashed
-from ingestion.pipeline import Prepared
+from ingestion.pipeline import ReadyVersion
 from retrieval.ports import Embedder
 
 
@@ -34,7 +34,7 @@ class Attempt:
 
     job: ClaimedJob
     document: Document
-    prepared: Prepared | None = None
+    prepared: ReadyVersion | None = None
     event_id: str | None = None
     read_tokens: int = 0
     kept_tokens: int = 0
@@ -51,7 +51,7 @@ class Attempt:
         return len(self.ready.blocks) > 1
 
     @property
-    def ready(self) -> Prepared:
+    def ready(self) -> ReadyVersion:
         """The parsed document; only after the parse stage."""
         assert self.prepared is not None, "the parse stage sets it"
         return self.prepared

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ingestion.chunking import Chunker
 from ingestion.errors import NoText
 from ingestion.extraction import LocalExtractor
-from ingestion.pipeline import EmbeddingBlock, Pipeline, Prepared
+from ingestion.pipeline import EmbeddingBlock, Pipeline, ReadyVersion
 from ingestion.types import Stage, StageProgress
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo
@@ -50,7 +50,7 @@ def pipeline_of(events: list[object], *, block_passages: int = 4) -> Pipeline:
     return Pipeline(LocalExtractor(), chunker, LengthEmbedder(events), block_passages=block_passages)
 
 
-def prepare(path: Path, events: list[object]) -> Prepared:
+def prepare(path: Path, events: list[object]) -> ReadyVersion:
     return pipeline_of(events).prepare(path, filename="a.txt", on_progress=events.append)
 
 
