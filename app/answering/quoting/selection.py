@@ -34,7 +34,7 @@ from app.answering.quoting.score import (
 )
 from app.answering.quoting.subject import names_subject
 from app.answering.quoting.years import of_asked_years
-from app.answering.states.reading import ANSWERED, Extract, Outcome, Selection
+from app.answering.states.reading import ANSWERED, Decision, Extract, Selection
 from retrieval.ports import CandidateJudge, Embedder, SpanReader, Vectors
 from retrieval.types import Context, Span
 from retrieval.words import says_new
@@ -175,7 +175,7 @@ class QuoteSelector:
             best if place == first else min(best, probability(one), 1.0 if about[place] else UNCONFIRMED)
             for place, one in enumerate(logits)
         ]
-        outcome: Outcome = "answered" if best >= answered else "unsure" if best >= nearest else "refused"
+        outcome: Decision = "answered" if best >= answered else "unsure" if best >= nearest else "refused"
         return Selection(
             ()
             if outcome == "refused"

@@ -52,7 +52,7 @@ class Extract:
         return self.text[self.highlight.start_char - at : self.highlight.end_char - at]
 
 
-Outcome: TypeAlias = Literal["answered", "unsure", "refused"]
+Decision: TypeAlias = Literal["answered", "unsure", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Selection:
 
     quotes: tuple[Extract, ...]
     score: float
-    outcome: Outcome
+    outcome: Decision
     decides: bool = False
     threshold: float = ANSWERED
     probabilities: tuple[tuple[int, Span, float], ...] = ()

@@ -23,7 +23,7 @@ from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL, languages
 from app.answering.question import AnswerDefaults, Question
 from app.answering.retrieving.evidence import evidence_score, with_evidence
-from app.answering.states.reading import Extract, Outcome, Selection
+from app.answering.states.reading import Decision, Extract, Selection
 from app.answering.states.sources import Grounding
 from app.types import Principal, Role
 from generation.types import Abstention, Completion, FinishReason, Timings
@@ -119,7 +119,7 @@ def grounded(
     return grounding_of(question, context, evidence=EVIDENCE, note=note)
 
 
-def selected(score: float, outcome: Outcome, *, reads: bool = True) -> Selection:
+def selected(score: float, outcome: Decision, *, reads: bool = True) -> Selection:
     """A selection with the best sentence of the report, by a reader or without one."""
     quote = Extract(SHOWN.sources[0], Span(0, 66), REPORT[:66], score, Span(28, 38) if reads else None)
     quotes = () if outcome == "refused" else (quote,)

@@ -14,7 +14,7 @@ from app.answering.languages.table import REFUSAL
 from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.strategy import Quoting, by_quotes
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Extract, Outcome, Selection
+from app.answering.states.reading import Decision, Extract, Selection
 from app.answering.states.strategy import Sources
 from generation.errors import ContextLengthExceeded
 from retrieval.types import Context, Span
@@ -117,7 +117,7 @@ def test_an_answer_that_is_stopped_while_its_sources_are_read_is_a_cancelled_one
     assert (sources, answer) == ([], Finished(reason=Reason.CANCELLED, finish_reason="cancelled"))
 
 
-def quoted(score: float, outcome: Outcome, *, note: OtherLanguage | None = None, **fields: Any) -> Finished:
+def quoted(score: float, outcome: Decision, *, note: OtherLanguage | None = None, **fields: Any) -> Finished:
     """The answer to a question that quotes answer: one sentence with its date highlighted."""
     shown = source(TEXT)
     quote = Extract(shown, Span(0, 34), SENTENCE, score, Span(28, 33))
@@ -173,7 +173,7 @@ def test_a_refusal_quotes_nothing_and_says_how_likely_an_answer_was() -> None:
 
 
 @pytest.mark.parametrize(("score", "outcome"), [(SURE, "answered"), (SURE, "unsure"), (0.125, "refused")])
-def test_in_json_every_outcome_is_a_document(score: float, outcome: Outcome) -> None:
+def test_in_json_every_outcome_is_a_document(score: float, outcome: Decision) -> None:
     given = quoted(score, outcome, format="json", json_schema=ANSWER_SCHEMA)
     document = json.loads(given.text)
 
@@ -197,7 +197,7 @@ UNSURE = unsure("")
     ],
 )
 def test_each_character_of_an_answer_is_in_a_part_that_says_what_it_is(
-    score: float, outcome: Outcome, note: OtherLanguage | None, said: list[tuple[str, str]]
+    score: float, outcome: Decision, note: OtherLanguage | None, said: list[tuple[str, str]]
 ) -> None:
     given = quoted(score, outcome, note=note)
 
@@ -214,7 +214,7 @@ def test_each_character_of_an_answer_is_in_a_part_that_says_what_it_is(
     ],
 )
 def test_the_parts_of_plain_text_include_their_quotation_marks(
-    score: float, outcome: Outcome, said: list[tuple[str, str]]
+    score: float, outcome: Decision, said: list[tuple[str, str]]
 ) -> None:
     given = quoted(score, outcome, format="text")
 
@@ -224,7 +224,7 @@ def test_the_parts_of_plain_text_include_their_quotation_marks(
 
 @pytest.mark.parametrize(("score", "outcome"), [(SURE, "answered"), (SURE, "unsure"), (0.125, "refused")])
 @pytest.mark.parametrize("note", [None, GREEK])
-def test_json_is_one_part(score: float, outcome: Outcome, note: OtherLanguage | None) -> None:
+def test_json_is_one_part(score: float, outcome: Decision, note: OtherLanguage | None) -> None:
     given = quoted(score, outcome, note=note, format="json", json_schema=ANSWER_SCHEMA)
 
     require_tiling(given.text, given.parts, given.citations)
