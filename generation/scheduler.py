@@ -53,7 +53,7 @@ class AdmissionFailed(Exception, Generic[S]):
         self.sequence = sequence
 
 
-class Rooms(Protocol[_S_contra]):
+class KVCacheView(Protocol[_S_contra]):
     """The KV cache's interface for the scheduler, in tokens."""
 
     @property
@@ -125,7 +125,7 @@ class Scheduler(Generic[S]):
     """
 
     def __init__(
-        self, rooms: Rooms[S], *, max_running: int, step_tokens: int, drafter: BatchDrafter[S] | None = None
+        self, rooms: KVCacheView[S], *, max_running: int, step_tokens: int, drafter: BatchDrafter[S] | None = None
     ) -> None:
         assert 1 <= max_running <= step_tokens, "every running sequence must be able to advance"
         self._rooms = rooms
