@@ -11,7 +11,7 @@ import numpy as np
 from ingestion.chunking import Chunker
 from ingestion.ports import Extractor
 from ingestion.types import ChunkDraft, Extraction, Stage, StageProgress
-from retrieval.ports import Embedder, Station, Vectors
+from retrieval.ports import Embedder, Timer, Vectors
 
 BLOCK_PASSAGES = 256
 """How many passages are embedded at once, and kept at once by a job that may have to go on later."""
@@ -64,15 +64,15 @@ class Pipeline:
         embedder: Embedder,
         *,
         block_passages: int = BLOCK_PASSAGES,
-        station: Station = nullcontext,
+        timed: Timer = nullcontext,
     ) -> None:
-        """`station` times the parts of `prepare`."""
+        """`timed` times the parts of `prepare`."""
         assert block_passages > 0, "a block holds a passage"
         self._extractor = extractor
         self._chunker = chunker
         self._embedder = embedder
         self._block_passages = block_passages
-        self._station = station
+        self._timed = timed
 
     @property
     def block_passages(self) -> int:
@@ -92,10 +92,10 @@ class Pipeline:
         Raises:
             IngestionError: The file cannot be read; the reason is its subclass and message.
         """
-        with self._station("extract"):
+        with self._timed("extract"):
             extraction = self._extractor.extract(path, filename=filename, password=password)
         on_progress(StageProgress(Stage.EXTRACTING, 1, 1))
-        with self._station("chunk"):
+        with self._timed("chunk"):
             passages = self._chunker.chunk(extraction)
         assert passages, "an extraction has text, so it has passages"
         blocks = []

@@ -52,7 +52,7 @@ from app.server.embedder_swap import EmbedderStack
 from app.server.serving import Models
 from app.settings import Settings
 from app.telemetry.logs import logger
-from app.telemetry.stations import Instruments, station
+from app.telemetry.stations import Instruments, timed
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
 from ingestion.ports import Extractor
@@ -138,7 +138,7 @@ class Assembly:
             worker = Worker(
                 jobs=self.jobs,
                 files=self.files,
-                pipeline=Pipeline(self.extractor, chunker, embedder, station=station),
+                pipeline=Pipeline(self.extractor, chunker, embedder, timed=timed),
                 embedder=embedder,
                 indexes=Indexes(index, self.lexical),
                 ledger=self.ledger,
@@ -182,7 +182,7 @@ class Assembly:
         limits = _limits(settings)
         languages()  # read now, not while a question waits
         meant = DocumentsMeant(catalogue)
-        search = Search(index, self.lexical, self.chunks, station=station)
+        search = Search(index, self.lexical, self.chunks, timed=timed)
         finder = Finder(
             search=search,
             vectors=QuestionVectors(embedder),

@@ -1,6 +1,6 @@
 """Times the stations of requests and jobs: each goes to a Prometheus histogram and, if traced, becomes a span.
 
-A station is one stage of a request or of ingestion, such as `rerank` or `prefill`. `with station("rerank"):` times a
+A station is one stage of a request or of ingestion, such as `rerank` or `prefill`. `with timed("rerank"):` times a
 block for the current request or job, which a context variable holds. `Instruments` begins requests and jobs.
 """
 
@@ -25,7 +25,7 @@ class Instruments:
 
     Example:
         >>> work = instruments.request("POST /v1/answers", parent=None, attributes={})
-        >>> with work.active(), station("rerank"):
+        >>> with work.active(), timed("rerank"):
         ...     rerank()
         >>> work.span.end()
     """
@@ -151,7 +151,7 @@ def traceparent() -> str | None:
     return span.traceparent if span is not None else None
 
 
-class station:  # noqa: N801 - used like a function: `with station("rerank"):`
+class timed:  # noqa: N801 - used like a function: `with timed("rerank"):`
     """A context manager that times its block as a station of the current work; `seconds` is the result.
 
     It costs less than 20 µs without traces, which `tests/app/api/test_monitoring.py` checks.
@@ -166,7 +166,7 @@ class station:  # noqa: N801 - used like a function: `with station("rerank"):`
         self._reset: Token[TraceSpan | None] | None = None
         self.seconds = 0.0
 
-    def __enter__(self) -> "station":
+    def __enter__(self) -> "timed":
         self._work = _work.get() or _NOBODY
         self._span = self._work.begin(self._name, self._note)
         if self._span is not None:

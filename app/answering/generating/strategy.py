@@ -30,7 +30,7 @@ from app.answering.states.strategy import Beginning, Sources
 from app.answering.verification.json_leaves import unsupported_leaves
 from app.answering.verification.metered_models import Verification
 from app.errors import DeadlinePassed
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from generation.types import Completion, Delta, FinishReason, JsonSchema, TokenLogprob
 from retrieval.memo import Memo
 from retrieval.types import Span
@@ -79,7 +79,7 @@ class Generating:
         """As `Strategy.begin`; the sources are not final before the engine accepts the prompt."""
         question = grounding.question
         selection: Selection | None = None
-        with station("read"):
+        with timed("read"):
             opened = self._opened(grounding, meter)
             if opened is not None:
                 if opened.reads:
@@ -87,7 +87,7 @@ class Generating:
                 selection = opened.read()
         if not meter.closed and self._answers(question, selection):
             return by_quotes(grounding, selection)
-        with station("prompt"):
+        with timed("prompt"):
             shown, found = self._prompts.chosen(grounding, selection)
             prompt = self._prompts.prompt(shown, found)
         ended: Finished | None = None

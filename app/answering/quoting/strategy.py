@@ -16,7 +16,7 @@ from app.answering.states.finished import Finished
 from app.answering.states.reading import Extract, Selection
 from app.answering.states.sources import Grounding, TokenBudget
 from app.answering.states.strategy import Beginning, Sources
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from generation.errors import ContextLengthExceeded
 from generation.ports import Tokenizer
 from retrieval.compress import best_first
@@ -63,7 +63,7 @@ class Quoting:
     def begin(self, grounding: Grounding, meter: Meter) -> Beginning:
         """As `Strategy.begin`; once the first model may read the sources, nothing refuses the answer."""
         selection: Selection | None = None
-        with station("read"):
+        with timed("read"):
             if grounding.context.sources and not grounding.question.dry_run:
                 selection = yield from self._selected(grounding, meter)
         return Finished.cancelled() if meter.closed else by_quotes(grounding, selection)

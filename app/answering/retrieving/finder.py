@@ -21,7 +21,7 @@ from app.answering.question import Question
 from app.answering.retrieving.evidence import evidence_score
 from app.answering.retrieving.question_vectors import QuestionVector, QuestionVectors
 from app.errors import InvalidRequest
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from retrieval.name_index import NamedDocument, without_names
 from retrieval.named_hits import ranked_by_name
 from retrieval.ports import Reranker
@@ -107,7 +107,7 @@ class Finder:
         if self._reranker is None or question.rerank is False:
             return FoundHits(self._searched(question, vector, top_k=question.top_k), vector)
         hits = self._searched(question, vector, top_k=max(question.top_k, self._candidates))
-        with station("rerank") as reranking:
+        with timed("rerank") as reranking:
             hits = self._reranked(self._reranker, question, hits, meter)
         return FoundHits(hits[: question.top_k], vector, rerank_ms=reranking.seconds * 1000)
 
@@ -121,7 +121,7 @@ class Finder:
         hits = self._preferring(question, lambda scope: search(scope=scope), top_k=top_k)
         if self._names is None or not hits or question.mode is not SearchMode.HYBRID:
             return hits
-        with station("names"):
+        with timed("names"):
             named = self._names.named(question.text, scope=question.scope)
         if not named:
             return hits

@@ -18,7 +18,7 @@ from app.documents.passwords import Passwords
 from app.jobs.worker import Worker
 from app.server.serving import Models
 from app.server.state import State
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from generation.ports import Engine, Tokenizer
 from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor
@@ -90,7 +90,7 @@ def stations(
         jobs=state.corpus.jobs,
         files=state.corpus.files,
         pipeline=Pipeline(
-            extractor or LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, station=station
+            extractor or LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, timed=timed
         ),
         embedder=embedder,
         indexes=Indexes(index, lexical),
@@ -100,7 +100,7 @@ def stations(
         passwords=passwords,
         instruments=state.telemetry.instruments,
     )
-    found = search or Search(index, lexical, chunks, station=station)
+    found = search or Search(index, lexical, chunks, timed=timed)
     selects = selects or reader is not None or quotes is not QuotesAs.NOTHING or quote_unverified
     answerer = make_answerer(
         finder=Finder(search=found, vectors=QuestionVectors(embedder), reranker=reranker),
