@@ -179,7 +179,7 @@ def reported(begun: Begun, finished: Finished) -> Answer:
         error=finished.error,
         abstention=finished.abstention,
         logprobs=() if completion is None else completion.logprobs,
-        answers=finished.answers,
+        probability=finished.probability,
     )
 
 

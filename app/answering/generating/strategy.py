@@ -234,10 +234,10 @@ def generated(
         failed=error is not None,
     )
     citations = tuple(footnotes.citations)
-    answers: float | None = None
+    probability: float | None = None
     if selection is not None:
-        answers = selection.answers([(one.index, Span(one.start_char, one.end_char)) for one in citations])
-        citations = tuple(one.judged(max(answers, one.answers or 0.0)) for one in citations)
+        probability = selection.probability_of([(one.index, Span(one.start_char, one.end_char)) for one in citations])
+        citations = tuple(one.judged(max(probability, one.answers or 0.0)) for one in citations)
     note = None if error else _note_behind(grounding, reason)
     return Finished(
         reason=Reason.ERROR if error else reason,
@@ -246,7 +246,7 @@ def generated(
         finish_reason=completion.finish_reason.value,
         citations=citations,
         parts=_parts(grounding, footnotes, reason, note=note, failed=error is not None),
-        answers=answers,
+        probability=probability,
         completion=completion,
         error=error,
     )
@@ -256,7 +256,7 @@ def _found(prompted: Prompted) -> QuotesFound:
     """The answer by quotes."""
     found = by_quotes(prompted.grounding, prompted.selection)
     markers = [Span(one.answer_start, one.answer_end) for one in found.citations]
-    return QuotesFound(found.text, found.citations, cited(found.parts, markers), found.reason, found.answers)
+    return QuotesFound(found.text, found.citations, cited(found.parts, markers), found.reason, found.probability)
 
 
 def _nearest(

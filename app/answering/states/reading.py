@@ -78,7 +78,7 @@ class Selection:
     probabilities: tuple[tuple[int, Span, float], ...] = ()
     title: Extract | None = None
 
-    def answers(self, cited: Iterable[tuple[int, Span]]) -> float:
+    def probability_of(self, cited: Iterable[tuple[int, Span]]) -> float:
         """The probability that an answer which cites these passages answers: the likeliest candidate's among them.
 
         Args:

@@ -308,7 +308,7 @@ class AnswerBody(ResponseBody):
             uncited_spans=[SpanBody.of(span) for span in answer.uncited],
             quoted_spans=[QuotedSpanBody.of_part(part) for part in answer.quotes],
             parts=[part_body(part) for part in answer.parts],
-            answers=answer.answers,
+            answers=answer.probability,
             words=WordsBody.of(answer.words),
             lead=None if answer.lead is None else SpanBody.of(answer.lead),
             abstention=AbstentionBody.of(answer.abstention),

@@ -166,7 +166,7 @@ class MakingBody(ResponseBody):
             uncited_spans=[SpanBody.of(span) for part in of_kind(making.parts, ProsePart) for span in part.uncited],
             quoted_spans=[QuotedSpanBody.of_part(part) for part in of_kind(making.parts, QuotePart)],
             parts=[part_body(part) for part in making.parts],
-            answers=making.answers,
+            answers=making.probability,
             words=WordsBody.of(making.words),
             lead=next((SpanBody.of(part.words) for part in of_kind(making.parts, LeadPart)), None),
             abstention=AbstentionBody.of(making.abstention),

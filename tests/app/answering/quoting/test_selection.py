@@ -294,7 +294,7 @@ SELECTION = Selection(
 
 
 @pytest.mark.parametrize(
-    ("cited", "answers"),
+    ("cited", "probability"),
     [
         ([], 0.0),
         ([(1, Span(0, 10))], 0.8),
@@ -307,9 +307,9 @@ SELECTION = Selection(
     ],
 )
 def test_an_answer_is_as_likely_as_the_likeliest_candidate_that_it_cites(
-    cited: list[tuple[int, Span]], answers: float
+    cited: list[tuple[int, Span]], probability: float
 ) -> None:
-    assert SELECTION.answers(cited) == answers
+    assert SELECTION.probability_of(cited) == probability
 
 
 def test_the_words_of_a_quote_are_those_of_its_highlight() -> None:

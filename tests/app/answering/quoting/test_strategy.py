@@ -101,7 +101,7 @@ def test_quotes_are_selected_where_there_are_sources_and_they_are_the_answer(
     sources, answer = begun(strategy.begin(grounding, meter))
 
     assert isinstance(answer, Finished)
-    assert (answer.answers is not None) == bool(quotes_in(answer.parts)) == selects
+    assert (answer.probability is not None) == bool(quotes_in(answer.parts)) == selects
     assert [call.purpose for call in meter.calls] == [Purpose.LOCATE, Purpose.EXTRACT] * selects
     assert sources == [Sources(grounding, final=True)] * selects
 
@@ -135,7 +135,7 @@ def test_quotes_are_an_answer_that_words_lead() -> None:
     (sentence,) = quotes_in(given.parts)
     assert text_of(given.text, sentence.quoted) == SENTENCE
     assert highlighted_in(given.text, given.parts) == [["4 May"]]
-    assert (given.answers, sentence.answers) == (SURE, SURE)
+    assert (given.probability, sentence.answers) == (SURE, SURE)
     assert [one.verified for one in given.citations] == [True, True]
 
 
@@ -161,7 +161,7 @@ def test_the_nearest_passages_are_shown_below_a_sentence_and_are_not_verified() 
     assert lead_in(given.parts) is None
     assert [(one.answers, one.verified) for one in given.citations] == [(SURE, False)]
     assert quoted_in(given.text, given.parts) == [SENTENCE]
-    assert (given.abstention.stage, given.answers) == ("reader", SURE)
+    assert (given.abstention.stage, given.probability) == ("reader", SURE)
 
 
 def test_a_refusal_quotes_nothing_and_says_how_likely_an_answer_was() -> None:
@@ -169,7 +169,7 @@ def test_a_refusal_quotes_nothing_and_says_how_likely_an_answer_was() -> None:
 
     assert (given.reason, given.text) == ("not_in_sources", REFUSAL)
     assert (given.citations, quotes_in(given.parts), lead_in(given.parts)) == ((), [], None)
-    assert given.answers == 0.125
+    assert given.probability == 0.125
 
 
 @pytest.mark.parametrize(("score", "outcome"), [(SURE, "answered"), (SURE, "unsure"), (0.125, "refused")])
