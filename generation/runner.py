@@ -10,7 +10,7 @@ from generation.batched_draws import BatchedDraws
 from generation.constraints import TokenConstraint
 from generation.draws import Draw, SamplingRow, draw_rows
 from generation.graphs import Capture, DecodeGraphs
-from generation.memory import Layout, Pages, Slabs, Span, StepInputs, memory_of
+from generation.memory import Layout, Pages, Slabs, StepInputs, TokenRun, memory_of
 from generation.paged_index import Upload, upload
 from generation.prefix import BlockKey
 from generation.scheduler import ScheduledTokens
@@ -186,7 +186,7 @@ class ModelRunner:
         """[rows, vocab_size] float32: the logits after each sampled row's last known token and after its drafts."""
         ids: list[int] = []
         kept: list[int] = []
-        spans: list[Span] = []
+        spans: list[TokenRun] = []
         for work in plan:
             start = len(ids)
             ids += work.sequence.next_ids(work.tokens)
