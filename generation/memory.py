@@ -41,7 +41,7 @@ class Cache(Protocol):
         """Tokens that need not be computed."""
         ...
 
-    def begin(self, owner: Hashable, keys: "Sequence[BlockKey]", *, tokens: int, limit: int) -> int | None:
+    def allocate(self, owner: Hashable, keys: "Sequence[BlockKey]", *, tokens: int, limit: int) -> int | None:
         """Room for a sequence."""
         ...
 
@@ -61,7 +61,7 @@ class Cache(Protocol):
         """Forget a share of the cached blocks; returns the bytes freed."""
         ...
 
-    def release(self, owner: Hashable) -> None:
+    def deallocate(self, owner: Hashable) -> None:
         """Give the room back."""
         ...
 

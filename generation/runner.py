@@ -102,32 +102,32 @@ class ModelRunner:
 
     @property
     def block_tokens(self) -> int:
-        """See `scheduler.Rooms.block_tokens`."""
+        """See `scheduler.KVCacheView.block_tokens`."""
         return self.cache.pool.block_tokens
 
     def match(self, sequence: SequenceState) -> int:
-        """See `scheduler.Rooms.match`."""
+        """See `scheduler.KVCacheView.match`."""
         return self.cache.match(sequence.keys, limit=_findable(sequence))
 
-    def begin(self, sequence: SequenceState, tokens: int) -> int | None:
-        """See `scheduler.Rooms.begin`.
+    def allocate(self, sequence: SequenceState, tokens: int) -> int | None:
+        """See `scheduler.KVCacheView.allocate`.
 
         Raises:
             RuntimeError: the device is out of memory.
         """
-        return self.cache.begin(sequence, sequence.keys, tokens=tokens, limit=_findable(sequence))
+        return self.cache.allocate(sequence, sequence.keys, tokens=tokens, limit=_findable(sequence))
 
     def grow(self, sequence: SequenceState, tokens: int) -> bool:
-        """See `scheduler.Rooms.grow`.
+        """See `scheduler.KVCacheView.grow`.
 
         Raises:
             RuntimeError: the device is out of memory.
         """
         return self.cache.grow(sequence, tokens)
 
-    def release(self, sequence: SequenceState) -> None:
-        """See `scheduler.Rooms.release`."""
-        self.cache.release(sequence)
+    def deallocate(self, sequence: SequenceState) -> None:
+        """See `scheduler.KVCacheView.deallocate`."""
+        self.cache.deallocate(sequence)
 
     def find(self, keys: Sequence[BlockKey]) -> int:
         """See `step.Runner.find`."""

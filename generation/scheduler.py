@@ -65,7 +65,7 @@ class KVCacheView(Protocol[_S_contra]):
         """Tokens of `sequence` that need not be computed."""
         ...
 
-    def begin(self, sequence: _S_contra, tokens: int) -> int | None:
+    def allocate(self, sequence: _S_contra, tokens: int) -> int | None:
         """Give it room; tokens found in the cache, or None when there is no room. May raise: it can have none."""
         ...
 
@@ -73,7 +73,7 @@ class KVCacheView(Protocol[_S_contra]):
         """Make its room hold `tokens` tokens in all. May raise: it cannot go on."""
         ...
 
-    def release(self, sequence: _S_contra) -> None:
+    def deallocate(self, sequence: _S_contra) -> None:
         """Take its room back. Idempotent."""
         ...
 
@@ -125,10 +125,10 @@ class Scheduler(Generic[S]):
     """
 
     def __init__(
-        self, rooms: KVCacheView[S], *, max_running: int, step_tokens: int, drafter: BatchDrafter[S] | None = None
+        self, cache: KVCacheView[S], *, max_running: int, step_tokens: int, drafter: BatchDrafter[S] | None = None
     ) -> None:
         assert 1 <= max_running <= step_tokens, "every running sequence must be able to advance"
-        self._rooms = rooms
+        self._cache = cache
         self._max_running = max_running
         self._step_tokens = step_tokens
         self._drafter = drafter
@@ -152,11 +152,11 @@ class Scheduler(Generic[S]):
         if not self.waiting or len(self.running) >= self._max_running:
             return None
         coming = self._coming()
-        for sequence in self.waiting.ranked(now, cached=self._rooms.match):
+        for sequence in self.waiting.ranked(now, cached=self._cache.match):
             if coming and self._next_block(sequence) in coming:
                 continue
             try:
-                found = self._rooms.begin(sequence, sequence.position + 1)
+                found = self._cache.allocate(sequence, sequence.position + 1)
             except Exception as error:
                 raise AdmissionFailed(sequence) from error
             if found is None:
@@ -175,7 +175,7 @@ class Scheduler(Generic[S]):
             self.waiting.remove(sequence)
         if not any(other.user == sequence.user for other in (*self.running, *self.waiting)):
             self.waiting.forget(sequence.user)
-        self._rooms.release(sequence)  # last: if it fails, the sequence is gone all the same
+        self._cache.deallocate(sequence)  # last: if it fails, the sequence is gone all the same
 
     def plan(self, *, prefill_budget: int | None = None) -> Plan[S]:
         """The next step, without work only when nothing runs or all of it failed.
@@ -213,9 +213,9 @@ class Scheduler(Generic[S]):
                 continue  # it gave way to one before it
             drafts = tuple(proposal[: sequence.longest_draft])
             try:
-                if drafts and not self._rooms.grow(sequence, sequence.position + len(drafts)):
+                if drafts and not self._cache.grow(sequence, sequence.position + len(drafts)):
                     drafts = ()
-                while sequence in self.running and not self._rooms.grow(sequence, sequence.position):
+                while sequence in self.running and not self._cache.grow(sequence, sequence.position):
                     self._give_way()
             except Exception as error:
                 logger.error("a sequence cannot grow", exc_info=error)
@@ -229,7 +229,7 @@ class Scheduler(Generic[S]):
         assert len(self.running) > 1, "a sequence alone always has room"
         lowest = min(sequence.priority for sequence in self.running)
         victim = [sequence for sequence in self.running if sequence.priority == lowest][-1]
-        self._rooms.release(victim)
+        self._cache.deallocate(victim)
         self.running.remove(victim)
         victim.preempt()
         self.waiting.add(victim)
@@ -237,7 +237,7 @@ class Scheduler(Generic[S]):
 
     def _coming(self) -> set[bytes]:
         """Blocks that running sequences are about to compute."""
-        size = self._rooms.block_tokens
+        size = self._cache.block_tokens
         return {
             key.digest
             for sequence in self.running
@@ -247,7 +247,7 @@ class Scheduler(Generic[S]):
 
     def _next_block(self, sequence: S) -> bytes | None:
         """The first block it would have to compute itself; None when it has no further full block to find."""
-        place = self._rooms.match(sequence) // self._rooms.block_tokens
-        if (place + 1) * self._rooms.block_tokens >= sequence.position:
+        place = self._cache.match(sequence) // self._cache.block_tokens
+        if (place + 1) * self._cache.block_tokens >= sequence.position:
             return None
         return sequence.keys[place].digest

@@ -41,8 +41,8 @@ class SlowRunner(ScriptedRunner):
         super().__init__(says, before_step=partial(_pause, step_seconds, wait))
         self._begun = 0
 
-    def begin(self, sequence: SequenceState, tokens: int) -> int | None:
-        super().begin(sequence, tokens)
+    def allocate(self, sequence: SequenceState, tokens: int) -> int | None:
+        super().allocate(sequence, tokens)
         self._begun += 1
         return 16 if self._begun % 2 and sequence.position > 16 else 0
 

@@ -69,7 +69,7 @@ class ScriptedRunner:
     def find(self, keys: Sequence[BlockKey]) -> int:
         return 0
 
-    def begin(self, sequence: SequenceState, tokens: int) -> int | None:
+    def allocate(self, sequence: SequenceState, tokens: int) -> int | None:
         if self._capacity < sum(held.position + 1 for held in self.held) + tokens:
             return None
         self._on_allocate(sequence)
@@ -79,7 +79,7 @@ class ScriptedRunner:
     def grow(self, sequence: SequenceState, tokens: int) -> bool:
         return True
 
-    def release(self, sequence: SequenceState) -> None:
+    def deallocate(self, sequence: SequenceState) -> None:
         self._on_release(sequence)
         self.held = [held for held in self.held if held is not sequence]
 

@@ -119,7 +119,7 @@ def test_an_accelerator_that_is_lost_takes_the_graphs_with_it() -> None:
         layout="pages",
         capture=capture,
     )
-    lost.begin(sequences[0], 20)
+    lost.allocate(sequences[0], 20)
 
     with pytest.raises(DeviceLost):
         lost.run([ScheduledTokens(sequences[0], 1, sampled=True, drafts=(3,))])
