@@ -19,7 +19,7 @@ from app.answering.languages.refusals import refuses
 from app.answering.metering.meter import Meter
 from app.answering.prompt import Prompt
 from app.answering.question import Question
-from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.quoter import PassageReader
 from app.answering.quoting.rendering import quotation
 from app.answering.quoting.selection import OpenSelection
 from app.answering.quoting.strategy import by_quotes
@@ -47,7 +47,7 @@ class Generating:
         *,
         generator: Generator,
         prompts: Prompts,
-        quoter: Quoter | None,
+        quoter: PassageReader | None,
         verification: Verification,
         memo: Memo,
         quote_unverified: bool = False,

@@ -9,7 +9,7 @@ from app.answering.prompt import quoted
 from app.answering.question import AnswerDefaults, Question
 from app.answering.quoting.overview_quotes import quotes_of
 from app.answering.quoting.quotable import require_quotable
-from app.answering.quoting.quoter import Quoter, answered_from
+from app.answering.quoting.quoter import PassageReader, answered_from
 from app.answering.quoting.rendering import quotation, unconfirmed
 from app.answering.quoting.selection import leads
 from app.answering.states.finished import Finished
@@ -30,7 +30,7 @@ class Quoting:
     >>> beginning = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=8192).begin(grounding, meter)
     """
 
-    def __init__(self, *, quoter: Quoter, tokenizer: Tokenizer, limits: AnswerDefaults, window: int) -> None:
+    def __init__(self, *, quoter: PassageReader, tokenizer: Tokenizer, limits: AnswerDefaults, window: int) -> None:
         """A question of more than `window` tokens of `tokenizer` is refused, as it is where a model answers."""
         self._quoter = quoter
         self._tokenizer = tokenizer
