@@ -14,7 +14,7 @@ AppError
 │   ├── IdempotencyKeyReused
 │   ├── UrlNotAllowed
 │   └── UrlNotFetched
-├── Malformed                    400
+├── MalformedRequest             400
 ├── TooLarge                     413
 ├── TooSlow                      408
 ├── RateLimited                  429
@@ -106,7 +106,7 @@ class UrlNotFetched(InvalidRequest):
     """The URL may be fetched, and no document came back."""
 
 
-class Malformed(AppError):
+class MalformedRequest(AppError):
     """The request breaks HTTP or multipart framing."""
 
 

@@ -52,7 +52,7 @@ _TABLE: dict[type[Exception], _Mapped] = {
     app_errors.Forbidden: _Mapped(HTTPStatus.FORBIDDEN, "forbidden"),
     app_errors.UnsupportedParameter: _Mapped(HTTPStatus.BAD_REQUEST, "unsupported-parameter"),
     app_errors.InvalidRequest: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid-request"),
-    app_errors.Malformed: _Mapped(HTTPStatus.BAD_REQUEST, "malformed-request"),
+    app_errors.MalformedRequest: _Mapped(HTTPStatus.BAD_REQUEST, "malformed-request"),
     app_errors.TooLarge: _Mapped(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large"),
     app_errors.TooSlow: _Mapped(HTTPStatus.REQUEST_TIMEOUT, "request-timeout"),
     app_errors.StorageFull: _Mapped(HTTPStatus.INSUFFICIENT_STORAGE, "insufficient-storage", 30),

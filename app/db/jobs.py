@@ -25,7 +25,7 @@ from app.db.publishing import Also, CommitResult, Version, commit_versions
 from app.db.session import Database
 from app.db.tables.documents import document, job
 from app.types import Document, DocumentStatus, Job, JobStatus
-from ingestion.types import Extraction, Passage, Stage
+from ingestion.types import ChunkDraft, Extraction, Stage
 from retrieval.ports import Vectors
 
 MAX_CRASHES = 5
@@ -179,7 +179,7 @@ class JobRepository:
         claimed: ClaimedJob,
         *,
         extraction: Extraction,
-        passages: Sequence[Passage],
+        passages: Sequence[ChunkDraft],
         vectors: Vectors,
         generation: int,
         embedding_tokens: int,

@@ -12,7 +12,7 @@ from app.db.job_queue import not_before
 from app.db.originals import condemn
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job, key_counter
 from app.types import DocumentStatus, Job, JobStatus
-from ingestion.types import Extraction, Passage
+from ingestion.types import ChunkDraft, Extraction
 from retrieval.ports import Keys
 
 Halves: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float16]]
@@ -25,7 +25,7 @@ class Indexed:
 
     job: Job
     extraction: Extraction
-    passages: Sequence[Passage]
+    passages: Sequence[ChunkDraft]
     keys: Keys
     halves: Halves
     generation: int

@@ -13,7 +13,7 @@ from app.db.published_rows import Halves, Indexed, drop_older, finish_indexed, t
 from app.db.removal import remove_chunks
 from app.db.tables.documents import chunk
 from app.types import Job
-from ingestion.types import Extraction, Passage
+from ingestion.types import ChunkDraft, Extraction
 from retrieval.ports import Keys, Vectors
 
 Also = Callable[[sa.Connection], object]
@@ -31,7 +31,7 @@ class Version:
 
     job: ClaimedJob
     extraction: Extraction
-    passages: Sequence[Passage]
+    passages: Sequence[ChunkDraft]
     vectors: Vectors
     generation: int
     embedding_tokens: int

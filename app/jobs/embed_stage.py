@@ -22,7 +22,7 @@ from app.jobs.parse_stage import progress_of
 from app.telemetry.stations import Instruments
 from app.types import UsageStatus
 from ingestion.pipeline import EmbeddingBlock, Pipeline
-from ingestion.types import Progress, Stage
+from ingestion.types import Stage, StageProgress
 from retrieval.ports import Keys, Vectors
 
 _Written: TypeAlias = tuple[Attempt, Vectors, CommitResult]
@@ -105,7 +105,7 @@ class EmbedStage:
             block, total = prepared.blocks[place], attempt.passages
 
             def on_batch(count: int, first: int = block.first_ordinal, total: int = total) -> None:
-                report(Progress(Stage.EMBEDDING, first + count, total))
+                report(StageProgress(Stage.EMBEDDING, first + count, total))
 
             with self._instruments.together("embed", [attempt.work]):
                 (vectors,) = self._pipeline.embed([block], on_batch=on_batch)

@@ -7,7 +7,7 @@ from typing import Protocol
 from app.answering.answerer import Answerer
 from app.answering.generating.model_class import ModelClass
 from app.db.audit import Record
-from app.db.generations import Generation
+from app.db.generations import IndexGeneration
 from app.documents.index_ports import VectorStore, WordStore
 from app.documents.indexes import Indexes
 from app.jobs.worker import Worker
@@ -71,7 +71,7 @@ class EmbedderSwapControl(Protocol):
         """Keep the generation in use, and delete earlier ones in the background."""
         ...
 
-    def roll_back(self, generation_id: int, *, record: Record | None = None) -> Generation:
+    def roll_back(self, generation_id: int, *, record: Record | None = None) -> IndexGeneration:
         """Return to the generation before the one in use."""
         ...
 
