@@ -335,7 +335,7 @@ def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository
         files=files,
         passwords=passwords,
         wake=serving.wake,
-        forget=serving.forget,
+        indexes=serving,
         on_queued=base.telemetry.instruments.queued,
         with_office=find_soffice() is not None,
     )
