@@ -340,7 +340,7 @@ def _corpus(
         files=files,
         passwords=passwords,
         wake=serving.wake,
-        forget=serving.forget,
+        indexes=serving,
         on_queued=base.telemetry.instruments.queued,
         with_office=find_soffice() is not None,
     )

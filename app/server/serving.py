@@ -1,14 +1,17 @@
 """The models one process serves, which change while it runs: loaded late, and replaced when the embedder changes."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
+
+import sqlalchemy as sa
 
 from app.answering.answerer import Answerer
 from app.answering.generating.model_class import ModelClass
 from app.db.audit import Record
 from app.db.generations import IndexGeneration
-from app.documents.index_ports import VectorStore, WordStore
+from app.documents.index_ports import RemovesChunks, VectorStore, WordStore
 from app.documents.indexes import Indexes
 from app.jobs.worker import Worker
 from app.models.additions import ModelAdditions
@@ -152,13 +155,22 @@ class Serving:
         if self.models is not None:
             self.models.worker.wake()
 
+    def remove_in(self, connection: sa.Connection, keys: Keys) -> None:
+        """Remove chunks from these indexes inside the transaction that deletes them."""
+        for index in self._told():
+            index.remove_in(connection, keys)
+
     def forget(self, keys: Keys) -> None:
         """Remove deleted chunks from the indexes in use and from those about to be used."""
+        for index in self._told():
+            index.forget(keys)
+
+    def _told(self) -> Iterator[RemovesChunks]:
         incoming, words = self.incoming, self.incoming_words  # read first: both reconcile after they are set
         models = self.models
         if models is not None:
-            models.indexes.forget(keys)
+            yield models.indexes
         elif words is not None:
-            words.forget(keys)
+            yield words
         if incoming is not None:
-            incoming.forget(keys)
+            yield incoming

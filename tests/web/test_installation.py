@@ -259,7 +259,8 @@ async def test_a_model_is_added_with_its_terms_and_progress(
         if route.request.method != "POST":
             await route.continue_()
             return
-        asked.append(route.request.post_data_json)
+        sent: dict[str, Any] = route.request.post_data_json or {}
+        asked.append(sent)
         if asked[-1]["accept_terms"]:
             listed.append(addition)
             await route.fulfill(status=202, json=addition)
