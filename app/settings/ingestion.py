@@ -40,6 +40,11 @@ class IngestionSettings(BaseModel, frozen=True):
         default="cpu",
         description="Where vectors are searched; cuda keeps a copy of the index on a GPU, needs FAISS built for it.",
     )
+    vector_store: Literal["faiss", "pgvector"] = Field(
+        default="faiss",
+        description="Where vectors are searched: faiss in the memory of this process, pgvector in the PostgreSQL "
+        "database.",
+    )
     lexical: Literal["auto", "sql", "tantivy"] = Field(
         default="auto",
         description="Index for keyword search: sql is the database's own, tantivy one beside it that is faster when "
