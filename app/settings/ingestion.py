@@ -42,8 +42,8 @@ class IngestionSettings(BaseModel, frozen=True):
     )
     vector_store: Literal["faiss", "pgvector"] = Field(
         default="faiss",
-        description="Where vectors are searched: faiss in the memory of this process, pgvector in the PostgreSQL "
-        "database.",
+        description="What searches vectors: faiss in the memory of this process, or pgvector in the PostgreSQL "
+        "database that FOOTNOTE_DATABASE_URL names.",
     )
     lexical: Literal["auto", "sql", "tantivy"] = Field(
         default="auto",

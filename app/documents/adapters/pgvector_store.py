@@ -22,11 +22,11 @@ from retrieval.ports import Keys, Vectors
 from retrieval.types import EmbedderInfo, Scope
 
 EXACT_UP_TO = 20_000
-"""Chunks in scope up to which every vector is compared: by then it takes as long as an approximate search."""
+"""Chunks in scope up to which every vector is compared and none is missed; it takes 30 ms by then (ADR 0103)."""
 
 _FILLED_AT_ONCE = 2_000  # rows in one transaction
 _COUNTED = 100_000  # rows that are counted one by one; of more the planner's estimate is given
-_MOST_EF = 1000  # of pgvector
+_LEAST_EF, _MOST_EF = 200, 1000  # candidates that an index keeps; pgvector takes no more
 _MOST_SCANNED = "200000"  # rows that an index offers before it gives up
 _SIZE_SECONDS = 60.0  # a scope that has just grown is searched exactly, and so slower, for so long
 _MOST_SIZES = 4096
@@ -114,7 +114,9 @@ class PgVectors:
         if scope.collection_ids is not None:
             values["collections"] = list(scope.collection_ids)
         with self._database.read() as connection:
-            packs(connection).execute(_SETTINGS, {"ef": str(min(_MOST_EF, max(40, 2 * k))), "scanned": _MOST_SCANNED})
+            packs(connection).execute(
+                _SETTINGS, {"ef": str(min(_MOST_EF, max(_LEAST_EF, 2 * k))), "scanned": _MOST_SCANNED}
+            )
             plans = self._plans(connection, scope)
             if self._is_large(connection, scope, plans, values):
                 found = connection.execute(plans.nearest, values).all()
@@ -207,19 +209,20 @@ class PgVectors:
         return _Plans(self._table, self._rows.c.tenant_id == sa.bindparam("tenant"), here.correlate(self._rows))
 
     def _is_large(self, connection: sa.Connection, scope: Scope, plans: "_Plans", values: dict[str, Any]) -> bool:
-        """Whether the scope has more chunks than are searched exactly; of whole collections as of a minute ago."""
+        """Whether the scope has more chunks than are searched exactly. Whole collections are asked once a minute."""
+        whole = self._of_tenant if scope.collection_ids is None else self._of_collections
         name = scope.tenant_id, None if scope.collection_ids is None else frozenset(scope.collection_ids)
-        whole = scope.document_ids is None and scope.filter is None
         with self._lock:
-            known = self._large.get(name) if whole else None
-        if known is not None:
-            return known
-        counted = connection.execute(plans.counted, {**values, "most": self._exact_up_to + 1}).scalar_one()
-        large = int(counted) > self._exact_up_to
-        if whole:
+            large = self._large.get(name)
+        if large is None:
+            large = self._has_more(connection, whole, values)
             with self._lock:
                 self._large[name] = large
-        return large
+        return large and (plans is whole or self._has_more(connection, plans, values))
+
+    def _has_more(self, connection: sa.Connection, plans: "_Plans", values: dict[str, Any]) -> bool:
+        counted = connection.execute(plans.counted, {**values, "most": self._exact_up_to + 1}).scalar_one()
+        return int(counted) > self._exact_up_to
 
     def _missing(self) -> sa.Select[Any]:
         """Key and document of the visible chunks with a vector of this generation and no row here."""
@@ -304,9 +307,10 @@ class _Plans:
 
     def __init__(self, table: VectorTable, *conditions: sa.ColumnElement[bool]) -> None:
         rows = table.rows
-        distance = (
-            sa.cast(rows.c.v, VECTOR).op("<#>", return_type=sa.Double())(_QUERY).label("distance")
+        product: Callable[[object], Any] = sa.cast(rows.c.v, VECTOR).op(
+            "<#>", return_type=sa.Double()
         )  # the question's is not rounded
+        distance: sa.Label[float] = product(_QUERY).label("distance")
         everything = sa.select(rows.c.key, distance).where(*conditions).cte("everything").prefix_with("MATERIALIZED")
         self.exact = _best(everything)
         by_index = rows.c.v.op("<#>")(sa.cast(_QUERY, table.halfvec))
@@ -320,5 +324,5 @@ def _best(found: sa.CTE) -> sa.Select[Any]:
     return sa.select(found.c.key, -found.c.distance).order_by(found.c.distance, found.c.key).limit(_MOST)
 
 
-def _hits(rows: Sequence[sa.Row[Any]]) -> list[tuple[int, float]]:
-    return [(int(row[0]), float(row[1])) for row in rows]
+def _hits(rows: Sequence[Any]) -> list[tuple[int, float]]:
+    return [(int(key), float(score)) for key, score in rows]
