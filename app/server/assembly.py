@@ -18,7 +18,7 @@ from app.answering.generating.wording import read_wording
 from app.answering.languages.table import languages
 from app.answering.metering.meter import Meters
 from app.answering.question import AnswerDefaults
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.quoting.strategy import Quoting
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
@@ -191,8 +191,10 @@ class Assembly:
             min_evidence=limits.min_evidence,
             names=DocumentNames(self.database),
         )
-        quoter, memo = PassageReader(embedder=embedder, reader=reader, judge=self.judge), Memo()
-        quoting = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=engine.info.context_window)
+        passage_reader, memo = PassageReader(embedder=embedder, reader=reader, judge=self.judge), Memo()
+        quoting = Quoting(
+            passage_reader=passage_reader, tokenizer=tokenizer, limits=limits, window=engine.info.context_window
+        )
         verification = Verification(embedder=embedder, entailment=self.entailment)
         summariser = Summariser(engine=engine, tokenizer=tokenizer) if settings.overflow == "summarise" else None
 
@@ -201,7 +203,7 @@ class Assembly:
             return Generating(
                 generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits, wording=asking.wording),
                 prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=limits, asking=asking, overflow=summariser),
-                quoter=quoter,
+                passage_reader=passage_reader,
                 verification=verification,
                 memo=memo,
                 quote_unverified=settings.quotes_unconfirmed,

@@ -6,7 +6,7 @@ from typing import Any
 from app.answering.conversations.conversations import Conversations
 from app.answering.generating.model_class import ModelClass
 from app.answering.question import AnswerDefaults
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.answer_citations import AnswerCitationRepository
@@ -109,7 +109,7 @@ def stations(
         contents=state.corpus.contents,
         ledger=ledger,
         limits=limits,
-        quoter=PassageReader(embedder=embedder, reader=reader) if selects else None,
+        passage_reader=PassageReader(embedder=embedder, reader=reader) if selects else None,
         quotes=quotes,
         quote_unverified=quote_unverified,
         sure_quotes_answer=sure_quotes_answer,
