@@ -63,6 +63,10 @@ class AnswerNotKept(Conflict):
     """A request with the same idempotency key succeeded, and its response cannot be replayed."""
 
 
+class TermsNotAccepted(Conflict):
+    """The licence of a model has terms that have to be accepted first."""
+
+
 class Unauthenticated(AppError):
     """The key is missing, unknown, revoked or expired."""
 

@@ -42,6 +42,7 @@ _TABLE: dict[type[Exception], _Mapped] = {
     app_errors.Conflict: _Mapped(HTTPStatus.CONFLICT, "conflict"),
     app_errors.RequestRunning: _Mapped(HTTPStatus.CONFLICT, "request-running", 1),
     app_errors.AnswerNotKept: _Mapped(HTTPStatus.CONFLICT, "answer-not-kept"),
+    app_errors.TermsNotAccepted: _Mapped(HTTPStatus.CONFLICT, "terms-not-accepted"),
     app_errors.IdempotencyKeyReused: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "idempotency-key-reused"),
     app_errors.UrlNotAllowed: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "url-not-allowed"),
     app_errors.UrlNotFetched: _Mapped(HTTPStatus.UNPROCESSABLE_ENTITY, "url-not-fetched"),

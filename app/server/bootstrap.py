@@ -41,6 +41,7 @@ from app.documents.passwords import Passwords
 from app.documents.reindexing import Reindexer
 from app.documents.watch import DocumentWatch
 from app.ids import new_id
+from app.models.additions import ModelAdditions
 from app.outbound.threads import OutboundThreads
 from app.outbound.web_pages import WebPages
 from app.outbound.webhooks import Webhooks
@@ -149,7 +150,9 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
     with ExitStack() as stack:
         base = _base(settings, stack)
         key_cache = KeyCache()
-        serving = Serving.of(settings, version=base.version)
+        additions = ModelAdditions(models_dir=settings.models_dir)
+        stack.callback(additions.close)
+        serving = Serving.of(settings, version=base.version, additions=additions)
         jobs = JobRepository(base.database, clock=base.clock)
         limits, rates = _limits(base, stack, serving)
         usage, delivery = _usage(base, stack, jobs, rates)
@@ -337,7 +340,7 @@ def _corpus(
         files=files,
         passwords=passwords,
         wake=serving.wake,
-        forget=serving.forget,
+        indexes=serving,
         on_queued=base.telemetry.instruments.queued,
         with_office=find_soffice() is not None,
     )

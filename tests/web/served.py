@@ -122,7 +122,7 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
             files=state.corpus.files,
             passwords=passwords,
             wake=state.serving.wake,
-            forget=state.serving.forget,
+            indexes=state.serving,
         )
         search = Search(models.index, models.lexical, ChunkRepository(state.database))
         answerer = make_answerer(

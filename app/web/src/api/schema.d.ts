@@ -49,6 +49,89 @@ export interface components {
       key: components["schemas"]["NewKeyBody"];
     };
     /**
+     * AdditionBody
+     * @description The addition of a model.
+     */
+    AdditionBody: {
+      /**
+       * Id
+       * @description Identifier of the addition.
+       * @example mod_01jd2x8k3vq5zt7m9n4r6s8w0y
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `model_addition`.
+       * @default model_addition
+       * @constant
+       */
+      object: "model_addition";
+      /**
+       * Model
+       * @description The model's id at the hub; FOOTNOTE_GENERATOR for it.
+       * @example Qwen/Qwen3-1.7B
+       */
+      model: string;
+      /**
+       * Commit
+       * @description The commit of the hub that is downloaded.
+       */
+      commit: string;
+      /**
+       * Licence
+       * @description Its licence as the hub names it, or `unknown`.
+       * @example apache-2.0
+       */
+      licence: string;
+      /**
+       * Bytes
+       * @description Size of the files that are downloaded.
+       * @example 4063515200
+       */
+      bytes: number;
+      /**
+       * Done Bytes
+       * @description How much of that is here.
+       */
+      done_bytes: number;
+      /** @description Whether it is downloading, added, failed or cancelled. */
+      state: components["schemas"]["AdditionState"];
+      /**
+       * Detail
+       * @description The reason of a failure in one sentence; else null.
+       */
+      detail: string | null;
+      /**
+       * Started At
+       * @description Unix seconds.
+       */
+      started_at: number;
+    };
+    /**
+     * AdditionState
+     * @description How far an addition is.
+     * @enum {string}
+     */
+    AdditionState: "downloading" | "added" | "failed" | "cancelled";
+    /**
+     * AdditionsBody
+     * @description The additions since the server started.
+     */
+    AdditionsBody: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The newest first, at most 20.
+       */
+      data: components["schemas"]["AdditionBody"][];
+    };
+    /**
      * AlertBody
      * @description An alert: a threshold of a budget was passed.
      */
@@ -4870,6 +4953,24 @@ export interface components {
       num_unpriced: number;
       /** @description Sum of the adjustments; may be negative. */
       difference: components["schemas"]["Money"];
+    };
+    /**
+     * ModelToAdd
+     * @description A model of the Hugging Face hub.
+     */
+    ModelToAdd: {
+      /**
+       * Model
+       * @description ORGANISATION/NAME, with @ and a branch, tag or commit.
+       * @example Qwen/Qwen3-1.7B
+       */
+      model: string;
+      /**
+       * Accept Terms
+       * @description Accept the terms of a licence that does not allow every use.
+       * @default false
+       */
+      accept_terms: boolean;
     };
     /**
      * Money

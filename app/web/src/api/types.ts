@@ -88,6 +88,7 @@ export type Limits = Schemas["LimitsBody"];
 export type NewLimits = Schemas["NewLimits"];
 export type Model = Schemas["ModelBody"];
 export type Generators = Schemas["GeneratorsBody"];
+export type ModelAddition = Schemas["AdditionBody"];
 export type ServerTest = Schemas["ServerTestBody"];
 export type Generation = Schemas["GenerationBody"];
 export type Reindexing = Schemas["ReindexBody"];
