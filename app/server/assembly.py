@@ -46,6 +46,7 @@ from app.documents.index_ports import VectorStore, VectorStores, WordStore
 from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
 from app.errors import SetupError
+from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.models.loading import load_embedder, load_generator, load_reader
 from app.server.embedder_swap import EmbedderStack
@@ -135,19 +136,16 @@ class Assembly:
 
             # without a language model, tokens are counted by the embedder's tokenizer
             generator = load_generator(self.settings, embedder) if self.settings.extractive else self.generator
-            worker = Worker(
+            ingestion = Ingestion(
                 jobs=self.jobs,
                 files=self.files,
                 pipeline=Pipeline(self.extractor, chunker, embedder, timed=timed),
-                embedder=embedder,
-                indexes=Indexes(index, self.lexical),
-                ledger=self.ledger,
-                metrics=self.instruments.metrics,
+                billing=Billing(self.ledger, embedder),
                 instruments=self.instruments,
-                boot_id=self.boot_id,
                 passwords=self.passwords,
-                parsers=self.parsers,
             )
+            indexes = Indexes(index, self.lexical)
+            worker = Worker(ingestion, indexes=indexes, boot_id=self.boot_id, parsers=self.parsers)
             return Models(
                 embedder=embedder,
                 engine=generator[2],

@@ -19,8 +19,10 @@ from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
 from app.documents.ports import new_object_name
 from app.ids import new_id
+from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.telemetry.metrics import Metrics
+from app.telemetry.stations import Instruments
 from app.types import Document
 from app.usage.ledger.events import UsageEvent
 from app.usage.ledger.ledger import Ledger
@@ -136,18 +138,15 @@ class Bench:
         self.indexes = Indexes(self.index, self.lexical)
         self.jobs = CountingJobs(library.database)
         chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
-        self.worker = Worker(
+        ingestion = Ingestion(
             jobs=self.jobs,
             files=self.files,
             pipeline=Pipeline(self.extractor, chunker, self.embedder, block_passages=block_passages),
-            embedder=self.embedder,
-            indexes=self.indexes,
-            ledger=self.ledger,
-            metrics=self.metrics,
-            boot_id=boot_id,
+            billing=Billing(self.ledger, self.embedder),
+            instruments=Instruments(self.metrics),
             passwords=self.passwords,
-            parsers=parsers,
         )
+        self.worker = Worker(ingestion, indexes=self.indexes, boot_id=boot_id, parsers=parsers)
 
     def upload(self, text: str, **fields: object) -> Document:
         """As the intake does: the original is stored before the row is committed, and so before a worker reads it."""
