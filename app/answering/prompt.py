@@ -5,11 +5,9 @@ The counts on the bill add up by construction. No text of a document or a user c
 """
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from app.answering.question import Message
 from app.types import Components, DocumentShare
 from retrieval.types import Context
 
@@ -98,19 +96,6 @@ class Prompt:
         for source in context.sources:
             chunks[source.hit.chunk.document_id] = chunks.get(source.hit.chunk.document_id, 0) + 1
         return tuple(DocumentShare(document, chunks[document], count) for document, count in tokens.items())
-
-
-def conversation(history: Iterable[Message]) -> Iterator[tuple[Component, str]]:
-    """The pieces of text that quote earlier turns between fences, each with its component.
-
-    All turns are between two fences: a small model answers in the form of a conversation whose answers each have
-    their own (docs/EXPERIMENTS.md).
-    """
-    yield Component.TEMPLATE, f"{FENCE}\n"
-    for message in history:
-        yield Component.TEMPLATE, "User: " if message.role == "user" else "Assistant: "
-        yield Component.HISTORY, f"{quoted(message.content)}\n"
-    yield Component.TEMPLATE, f"{FENCE}\n"
 
 
 def quoted(text: str) -> str:

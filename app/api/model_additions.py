@@ -6,6 +6,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from app.api.dependencies import AccessDep, CorpusDep, DatabaseDep, PrincipalDep, RequestId, ServingDep
+from app.api.schemas.bounds import Id
 from app.api.schemas.shape import RequestBody, ResponseBody, problems
 from app.models.additions import Addition, AdditionState, ModelAdditions
 from app.server.serving import Serving
@@ -100,7 +101,7 @@ def list_additions(serving: ServingDep) -> AdditionsBody:
 
 
 @router.delete("/additions/{addition_id}", summary="Cancel the addition of a model", responses=problems(404))
-def cancel_addition(addition_id: str, serving: ServingDep) -> AdditionBody:
+def cancel_addition(addition_id: Id, serving: ServingDep) -> AdditionBody:
     """End a download. One that has ended already stays as it is."""
     return AdditionBody.of(_of(serving).cancel(addition_id))
 

@@ -21,6 +21,7 @@ from app.db.job_queue import (
     set_document,
 )
 from app.db.paging import cut, decode_cursor
+from app.db.presence import all_but
 from app.db.published_rows import take_keys
 from app.db.publishing import Also, CommitResult, Version, commit_versions
 from app.db.session import Database
@@ -75,9 +76,17 @@ class JobRepository:
         True
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Callable[[], float] = time.time,
+        may_claim: Callable[[sa.Connection], bool] = lambda _: True,
+    ) -> None:
+        """`may_claim` says in a claim's transaction whether this process may: not once others have buried it."""
         self._database = database
         self._clock = clock
+        self._may_claim = may_claim
         self._served = 0.0  # when the last job was started
         self._highest = 0  # claim of this process
 
@@ -99,6 +108,8 @@ class JobRepository:
             # A machine that stops may forget a claim, and the job is as it was before: no disk is waited for. A process
             # that survives its PostgreSQL's crash is refused what it read under the forgotten claim.
             with self._database.write_unflushed() as connection:
+                if not self._may_claim(connection):
+                    return []
                 claimed = self._claim_in(connection, boot_id, most=most, most_bytes=most_bytes)
                 if claimed or connection.execute(_DUE, {"now": self._clock()}).first() is None:
                     return claimed
@@ -270,35 +281,25 @@ class JobRepository:
             return bool(running)
 
     def requeue_orphans(self, boot_id: str) -> int:
-        """Queue the jobs again that another process was running when it died; returns their number. Call it at start.
+        """As `requeue_orphans_in`, for a process that is alone on its database; returns their number. Call it at start.
 
         Queued jobs need not wait for the time they have, which was set by another process's clock.
-        After `MAX_CRASHES` crashes a job fails with the code "gave-up" instead. A crash counts where the job is known
-        to have begun and no block of its embeddings was kept since the crash before: neither a job that waited beside
-        another nor a long one that goes on is what the processes die of.
         """
-        is_suspect = sa.and_(job.c.begun, sa.not_(job.c.kept_since_crash))
-        orphaned = (
-            sa.select(job.c.id, (job.c.crashes + sa.case((is_suspect, 1), else_=0)).label("crashes"))
-            .join(document, document.c.job_id == job.c.id)
-            .where(job.c.status == JobStatus.RUNNING, job.c.boot_id.is_distinct_from(boot_id))
-            .order_by(document.c.id)
-            .with_for_update(of=document)
-        )
         with self._database.write() as connection:
-            orphans = connection.execute(orphaned).all()
-            for job_id, crashes in orphans:
-                if crashes >= MAX_CRASHES:
-                    detail = f"The server stopped {crashes} times while reading this document."
-                    fail_job(connection, job_id, code="gave-up", detail=detail, now=self._clock())
-                else:
-                    values = {"crashes": crashes, "kept_since_crash": False, "alone": True}
-                    requeue_job(connection, job_id, now=self._clock(), **values)
+            orphans = job_queue.lock_orphans(connection, all_but(boot_id))
+            self.requeue_orphans_in(connection, orphans)
             waiting = job.c.status == JobStatus.QUEUED, job.c.next_attempt_at > self._clock()
             connection.execute(sa.update(job).where(*waiting).values(next_attempt_at=0.0))
             latest = connection.execute(sa.select(sa.func.max(job.c.started_at))).scalar()
             self._served = max(self._served, latest or 0.0)
             return len(orphans)
+
+    def requeue_orphans_in(self, connection: sa.Connection, orphans: Sequence[str]) -> None:
+        """Queue jobs again that processes were running when they died; `app.db.job_queue.lock_orphans` has their ids.
+
+        After `MAX_CRASHES` crashes a job fails with the code "gave-up" instead.
+        """
+        job_queue.requeue_orphans(connection, orphans, most_crashes=MAX_CRASHES, now=self._clock())
 
     def cancel(self, job_id: str, *, tenant_id: str) -> tuple[Job, tuple[str, ...]]:
         """Cancel a job; see `app.db.cancellation`. Returns it, and the names of the originals to delete.

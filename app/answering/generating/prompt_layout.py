@@ -3,11 +3,11 @@
 Each piece is tokenised separately, so that the tokens of each component are known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from app.answering.generating.wording import Wording
-from app.answering.prompt import FENCE, Component, Prompt, Segment, conversation, quoted
+from app.answering.prompt import FENCE, Component, Prompt, Segment, quoted
 from app.answering.question import Message
 from generation.ports import Tokenizer
 from retrieval.highlights import Highlight
@@ -103,6 +103,19 @@ def build_prompt(
 def turn(message: Message) -> str:
     """The text of an earlier turn; an answer may quote a document, which must not open or close a fence."""
     return message.content.replace(FENCE, "'''") if message.role == "assistant" else message.content
+
+
+def conversation(history: Iterable[Message]) -> Iterator[tuple[Component, str]]:
+    """The pieces of text that quote earlier turns between fences, each with its component.
+
+    All turns are between two fences: a small model answers in the form of a conversation whose answers each have
+    their own (docs/EXPERIMENTS.md).
+    """
+    yield Component.TEMPLATE, f"{FENCE}\n"
+    for message in history:
+        yield Component.TEMPLATE, "User: " if message.role == "user" else "Assistant: "
+        yield Component.HISTORY, f"{quoted(message.content)}\n"
+    yield Component.TEMPLATE, f"{FENCE}\n"
 
 
 def shown(tokenizer: Tokenizer, *, header: str, body: str) -> list[int]:

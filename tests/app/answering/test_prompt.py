@@ -10,11 +10,12 @@ from app.answering.generating.prompt_layout import (
     DEFAULT_WORDING,
     build_prompt,
     build_summary_prompt,
+    conversation,
     fence_tokens,
     shown,
 )
 from app.answering.generating.wording import WRITER
-from app.answering.prompt import FENCE, conversation, quoted
+from app.answering.prompt import FENCE, quoted
 from app.answering.question import Message
 from retrieval.highlights import highlights
 from retrieval.types import Context
