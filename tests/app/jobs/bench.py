@@ -124,6 +124,7 @@ class Bench:
         parsers: int = 1,
         block_passages: int = 4,
         ledger: Ledger | None = None,
+        may_claim: Callable[[], bool] = lambda: True,
     ) -> None:
         self.library = library
         self.files = files_in(folder, library.database, boot_id=boot_id)
@@ -136,7 +137,7 @@ class Bench:
         self.index = HookedIndex(folder / "index", embedder=EMBEDDER, generation=library.generation, chunks=self.chunks)
         self.lexical = WordIndex(folder / "lexical", database=library.database, chunks=self.chunks, engine="sql")
         self.indexes = Indexes(self.index, self.lexical)
-        self.jobs = CountingJobs(library.database)
+        self.jobs = CountingJobs(library.database, may_claim=lambda _: may_claim())
         chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
         ingestion = Ingestion(
             jobs=self.jobs,
