@@ -144,6 +144,7 @@ faults: faults-ledger faults-ingest faults-power
 # Faults that Footnote has had, planted one by one: each must fail a test.
 mutate: mutate-ledger
 	$(BIN)/python -m tests.mutations.jobs $(ARGS)
+	$(BIN)/python -m tests.mutations.presence $(ARGS)
 	$(BIN)/python -m tests.mutations.security $(ARGS)
 
 # Trains the default generator's adapter; goes on where it stopped.

@@ -24,7 +24,7 @@ class FolderOriginals:
     """
 
     def __init__(self, folder: Path, *, apart: bool = False, sync: Callable[[int], None] = os.fsync) -> None:
-        """`folder` exists; `apart`: not on the spool's disk. `sync` flushes an open file or folder, by its descriptor."""
+        """`folder` exists, with `apart` on another disk than the spool. `sync` flushes what a descriptor has open."""
         self._folder = folder
         self._apart = apart
         self._sync = sync
