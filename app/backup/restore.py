@@ -121,7 +121,7 @@ def _unpack(
         database.close()
 
 
-def _put(spool: Spool, store: Originals, name: ObjectName, member: Member) -> bool:
+def _put(spool: Spool, store: Originals, name: ObjectName, member: BackupMember) -> bool:
     """Store an original; returns whether the store had none of this name."""
     received = spool.receive(read_blocks(member.content), name=new_id("in"), limit=member.bytes)
     try:

@@ -68,6 +68,14 @@ def restore(
         originals_in = restored_originals(settings)
         restored = put_back(settings, file, originals_in=originals_in, force=force, report=bar)
     manifest, console = restored.manifest, Console()
+    if into is not None and settings.originals:
+        console.print(
+            f"Its originals are in {settings.originals}. Whoever deletes a document here deletes the file there, also "
+            "if another installation names it: to try a backup, leave FOOTNOTE_ORIGINALS empty.",
+            style="yellow",
+            highlight=False,
+            soft_wrap=True,
+        )
     made = datetime.fromtimestamp(manifest.created_at, tz=UTC).isoformat(timespec="seconds")
     console.print(
         f"Restored the backup of {made} (Footnote {manifest.footnote}, schema {manifest.schema}) "

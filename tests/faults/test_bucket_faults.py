@@ -25,7 +25,7 @@ NEWER = TEXT.replace("forty", "fifty")
 
 
 @contextmanager
-def over_a_bucket(data_dir: Path, **settings: str) -> Iterator[State]:
+def over_a_bucket(data_dir: Path, *, settings: dict[str, str]) -> Iterator[State]:
     """The application over a bucket, in a process that has the keys in its environment."""
     os.environ.update(KEYS)
     with application(data_dir, **settings) as state:
@@ -40,7 +40,7 @@ def bucket() -> Bucket:
 @pytest.fixture
 def server(bucket: Bucket, tmp_path: Path) -> Iterator[ForkedServer]:
     """A server that is not started yet."""
-    server = ForkedServer(tmp_path / "data", functools.partial(over_a_bucket, **bucket.settings))
+    server = ForkedServer(tmp_path / "data", functools.partial(over_a_bucket, settings=bucket.settings))
     yield server
     server.close()
 
@@ -181,32 +181,32 @@ def between(bucket: Bucket, on_part: Callable[[str], None]) -> Iterator[str]:
 def test_a_large_upload_killed_between_its_parts_leaves_no_object_and_is_sent_again(
     bucket: Bucket, tmp_path: Path
 ) -> None:
-    content, parts = os.urandom(MiB) * 20, []
+    content, parts = TEXT.encode() * (20 * MiB // len(TEXT)), list[str]()
 
     def kill_at_the_second(target: str) -> None:
         parts.append(target)
         if len(parts) == 2:
-            os.kill(server.pid, signal.SIGKILL)
+            os.kill(killed.pid, signal.SIGKILL)
 
     with between(bucket, kill_at_the_second) as endpoint:
         settings = {**bucket.settings, "originals_endpoint": endpoint}
-        server = ForkedServer(tmp_path / "data", functools.partial(over_a_bucket, **settings))
+        killed = ForkedServer(tmp_path / "data", functools.partial(over_a_bucket, settings=settings))
         try:
-            server.start()
+            killed.start()
             request = functools.partial(
-                server.http.post, "/v1/files", files={"file": ("a.bin", content)}, data={"purpose": "assistants"}
+                killed.http.post, "/v1/files", files={"file": ("a.txt", content)}, data={"purpose": "assistants"}
             )
             assert sent(request) is None
-            assert server.died(seconds=20)
+            assert killed.died(seconds=20)
             assert bucket.held() == {}
 
-            server.start()
-            file = server.http.post(
-                "/v1/files", files={"file": ("a.bin", content)}, data={"purpose": "assistants"}
+            killed.start()
+            file = killed.http.post(
+                "/v1/files", files={"file": ("a.txt", content)}, data={"purpose": "assistants"}
             ).json()
-            assert server.http.get(f"/v1/files/{file['id']}/content").content == content
+            assert killed.http.get(f"/v1/files/{file['id']}/content").content == content
         finally:
-            server.close()
+            killed.close()
 
     assert len(parts) > 2
     assert list(bucket.held().values()) == [content]

@@ -244,6 +244,21 @@ def test_the_doctor_tries_the_store_and_leaves_nothing_in_it(
     assert held() == {}
 
 
+def test_the_doctor_says_that_the_rows_speak_of_another_store(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with application(tmp_path / "data") as state, client_of(state) as client:
+        upload(client, "a.txt", TEXT)
+    names = {f"FOOTNOTE_{name.upper()}": value for name, value in bucket.settings.items()}
+
+    told, sound = (json.loads(invoke(tmp_path / "data", those, "doctor", "--json").output) for those in (names, {}))
+
+    assert "originals-missing" in {finding["code"] for finding in told["findings"]}
+    assert told["database"]["newest_originals"] == {"sought": 1, "missing": 1}
+    assert "originals-missing" not in {finding["code"] for finding in sound["findings"]}
+
+
 def test_the_doctor_says_that_a_bucket_cannot_be_used(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
