@@ -5,17 +5,21 @@ import http.server
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from fastapi.testclient import TestClient
 
 from app.server.state import State
 from tests.app.evaluation.application import application
 from tests.bucket import KEYS, Bucket, empty_bucket
 from tests.faults.forked import ForkedServer, KillPoint
+from tests.faults.uploaded import client_of
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -134,16 +138,23 @@ def test_a_document_that_is_replaced_has_the_bytes_of_its_live_version(
 
 
 @contextmanager
-def between(bucket: Bucket, on_part: Callable[[str], None]) -> Iterator[str]:
-    """The address of a server before the bucket's, which calls `on_part` with each target of a part that comes."""
+def between(bucket: Bucket, decide: Callable[[str, str], int | None]) -> Iterator[str]:
+    """The address of a server before the bucket's.
+
+    It passes a request on, unless `decide`, given its method and target, says with what status it answers by itself.
+    """
 
     class Forwarding(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if "partNumber=" in self.path:
-                on_part(self.path)
+            status = decide(self.command, self.path)
+            if status is not None:
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
             answer = httpx.request(
                 self.command, bucket.endpoint + self.path, headers=headers, content=body, trust_env=False
@@ -183,10 +194,11 @@ def test_a_large_upload_killed_between_its_parts_leaves_no_object_and_is_sent_ag
 ) -> None:
     content, parts = TEXT.encode() * (20 * MiB // len(TEXT)), list[str]()
 
-    def kill_at_the_second(target: str) -> None:
-        parts.append(target)
-        if len(parts) == 2:
-            os.kill(killed.pid, signal.SIGKILL)
+    def kill_at_the_second(_: str, target: str) -> None:
+        if "partNumber=" in target:
+            parts.append(target)
+            if len(parts) == 2:
+                os.kill(killed.pid, signal.SIGKILL)
 
     with between(bucket, kill_at_the_second) as endpoint:
         settings = {**bucket.settings, "originals_endpoint": endpoint}
@@ -210,3 +222,43 @@ def test_a_large_upload_killed_between_its_parts_leaves_no_object_and_is_sent_ag
 
     assert len(parts) > 2
     assert list(bucket.held().values()) == [content]
+
+
+def test_a_bucket_that_fails_refuses_uploads_and_what_was_taken_is_read_later(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing: set[str] = set()
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with between(bucket, lambda method, _: 503 if method in failing else None) as endpoint:
+        settings = {**bucket.settings, "originals_endpoint": endpoint}
+        with application(tmp_path / "data", **settings) as state, client_of(state) as client:
+            failing.add("GET")
+            taken = client.post("/v1/documents", files={"file": ("a.txt", TEXT.encode())})
+            file = client.get(f"/v1/documents/{taken.json()['id']}/file")
+            failing.add("PUT")
+            refused = client.post("/v1/documents", files={"file": ("b.txt", NEWER.encode())})
+            failing.clear()
+            document = settled(client)
+            again = client.post("/v1/documents", files={"file": ("b.txt", NEWER.encode())}, data={"wait": "30"})
+
+            assert (taken.status_code, document["status"]) == (202, "indexed")
+            assert client.get(f"/v1/documents/{document['id']}/file").text == TEXT
+            assert again.json()["status"] == "indexed"
+            failing.update({"GET", "HEAD", "PUT"})
+            asked = client.post("/v1/ask", json={"question": "How many ships did the keeper count?"})
+            assert asked.json()["citations"], "questions need no original"
+    for answer in (file, refused):
+        assert answer.status_code == 503
+        assert answer.json()["type"].endswith("store-unavailable")
+        assert "Retry-After" in answer.headers
+    assert len(bucket.held()) == 2
+
+
+def settled(client: TestClient) -> Any:
+    """The only document, once it is read or has failed."""
+    while True:
+        (document,) = client.get("/v1/documents").json()["data"]
+        if document["status"] in {"indexed", "failed"}:
+            return document
+        time.sleep(0.1)
