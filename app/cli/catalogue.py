@@ -19,6 +19,7 @@ class Entry:
 # A module has `register`, which adds its commands to an application, or `commands`, a group named as here.
 COMMANDS = {
     "serve": Entry("serve", "Start the server."),
+    "worker": Entry("serve", "Ingest documents beside other processes; answers /healthz, /readyz and /metrics alone."),
     "migrate": Entry("serve", "Upgrade the database to the newest schema."),
     "ingest": Entry("ingest", "Upload files and wait until each is indexed, or failed with a reason."),
     "documents": Entry("documents", "List documents, newest first, with the reason for each failure."),

@@ -1,4 +1,4 @@
-"""`footnote serve` and `footnote migrate`."""
+"""`footnote serve`, `footnote worker` and `footnote migrate`."""
 
 import os
 import secrets
@@ -20,6 +20,7 @@ _KEYED_BY_ENVIRONMENT = "Settings come from FOOTNOTE_* variables or .env; see .e
 def register(cli: typer.Typer) -> None:
     """Add the commands."""
     cli.command(epilog=_KEYED_BY_ENVIRONMENT)(serve)
+    cli.command(epilog=_KEYED_BY_ENVIRONMENT)(worker)
     cli.command()(migrate)
 
 
@@ -32,6 +33,17 @@ def serve(
 
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     run(load_settings(**given))
+
+
+def worker(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+) -> None:
+    """Ingest documents beside other processes; answers /healthz, /readyz and /metrics alone."""
+    from app.settings import load_settings
+
+    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    run(load_settings(role="worker", **given))
 
 
 def run(settings: "Settings") -> None:
@@ -49,6 +61,7 @@ def run(settings: "Settings") -> None:
     from app.server.drain import Drain
     from app.server.http_server import Server, configuration
     from app.server.process import forbid_core_dumps, notify
+    from app.server.sharing import of_worker
     from app.telemetry.logs import configure_logging
 
     configure_logging(level=settings.log_level, json=settings.log_format == "json")
@@ -61,11 +74,16 @@ def run(settings: "Settings") -> None:
         console.print("Footnote is ready.")
 
     secret = secrets.token_urlsafe(32)
+    settings = of_worker(settings) if settings.role == "worker" else settings
     with build_loading(
         settings, on_ready=ready, on_failure=lambda: drain.begin(at_once=True), local_secret=secret
     ) as state:
         app = create_app(
-            lambda: nullcontext(state), version=state.serving.version, root_path=settings.root_path, drain=drain
+            lambda: nullcontext(state),
+            version=state.serving.version,
+            root_path=settings.root_path,
+            drain=drain,
+            operations_only=settings.role == "worker",
         )
         loading = state.serving.loading
         assert loading is not None, "models load while it serves"
