@@ -22,12 +22,13 @@ from app.db.job_queue import (
 )
 from app.db.paging import cut, decode_cursor
 from app.db.presence import all_but
+from app.db.published_rows import take_keys
 from app.db.publishing import Also, CommitResult, Version, commit_versions
 from app.db.session import Database
 from app.db.tables.documents import document, job
 from app.types import Document, DocumentStatus, Job, JobStatus
-from ingestion.types import Extraction, Passage, Stage
-from retrieval.ports import Vectors
+from ingestion.types import ChunkDraft, Extraction, Stage
+from retrieval.ports import Keys, Vectors
 
 MAX_CRASHES = 5
 """After this many crashes of the server during a job, none of its embeddings kept between, the job fails.
@@ -52,6 +53,7 @@ _START = (
         boot_id=sa.bindparam("its_boot"),
         begun=sa.bindparam("first", type_=sa.Boolean),
         claim=sa.case((job.c.claim < _HIGHEST, _HIGHEST), else_=job.c.claim) + 1,
+        first_key=None,
         attempts=job.c.attempts + 1,
         started_at=sa.case((job.c.created_at > _NOW, job.c.created_at), else_=_NOW),
         error_code=None,
@@ -185,17 +187,30 @@ class JobRepository:
                 set_document(connection, claimed.id, done=done, total=total, updated_at=self._clock())
             return bool(running)
 
+    def take_keys(self, counts: Mapping[ClaimedJob, int]) -> dict[ClaimedJob, Keys]:
+        """Take the keys of so many chunks for each job, before `commit_all`; leaves out jobs that do not run.
+
+        `(n,)` int64, consecutive, and never given before: a commit that fails leaves them unused. A transaction of its
+        own, so that commits do not wait for each other.
+
+        Raises:
+            StorageFull, StoreUnavailable: None were taken.
+        """
+        with self._database.write_shortly() as connection:
+            running = lock_running(connection, list(counts))
+            return take_keys(connection, {each: counts[each] for each in running}) if running else {}
+
     def commit(
         self,
         claimed: ClaimedJob,
         *,
         extraction: Extraction,
-        passages: Sequence[Passage],
+        passages: Sequence[ChunkDraft],
         vectors: Vectors,
         generation: int,
         embedding_tokens: int,
     ) -> CommitResult:
-        """As `commit_all`, for one job."""
+        """As `take_keys` and `commit_all`, for one job."""
         version = Version(
             job=claimed,
             extraction=extraction,
@@ -204,14 +219,15 @@ class JobRepository:
             generation=generation,
             embedding_tokens=embedding_tokens,
         )
+        self.take_keys({claimed: len(passages)})
         return self.commit_all([version])[0]
 
     def commit_all(self, versions: Sequence[Version]) -> tuple[CommitResult, ...]:
         """Publish the version of each job, all in one transaction.
 
         It inserts text, chunks and vectors (as float16), deletes the chunks of the version before, and ends the job.
-        For a job that no longer runs under its claim, because its document was deleted or replaced or another process
-        took the job over, nothing is written.
+        The chunks get the keys that their job took last. For a job that no longer runs under its claim, because its
+        document was deleted or replaced or another process took the job over, nothing is written.
 
         Raises:
             StorageFull, StoreUnavailable: Nothing was written; the jobs still run.

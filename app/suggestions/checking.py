@@ -12,7 +12,7 @@ from typing import Protocol
 from app.answering.citing.citation import CONFIRMED
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.states.reading import Quote, Selection
+from app.answering.states.reading import Extract, Selection
 from app.suggestions.drafting import Proposal
 from generation.errors import ContextLengthExceeded
 from retrieval.types import Scope, Span
@@ -118,7 +118,7 @@ class _Check:
             return None
         return Suggestion(proposal.question, first.span, first.words)
 
-    def _answer(self, asking: Question, proposal: Proposal, *, choice: int) -> Quote | None:
+    def _answer(self, asking: Question, proposal: Proposal, *, choice: int) -> Extract | None:
         question = replace(asking, text=proposal.question, choice=choice)
         try:
             selection = self._select(question, meter=self._meter_of(question))

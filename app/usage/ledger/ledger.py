@@ -21,7 +21,7 @@ from app.db.tables.ledger import answer_citation, answer_outcome, usage_event
 from app.db.tables.usage_columns import PARTS, Measures
 from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from app.types import Operation, Reservation, Settlement, UsageStatus
 from app.usage.ledger.apportionment import components_of
 from app.usage.ledger.call_rows import (
@@ -104,7 +104,7 @@ class Ledger:
         Raises:
             StoreUnavailable, StorageFull, BudgetExceeded: Nothing was written: the call must not be made.
         """
-        with station("reserve"), self._database.write_shortly() as connection:
+        with timed("reserve"), self._database.write_shortly() as connection:
             self.reserve_in(connection, reservation)
 
     def reserve_in(self, connection: sa.Connection, reservation: Reservation) -> None:
@@ -174,7 +174,7 @@ class Ledger:
             StoreUnavailable, StorageFull: There is no journal, and nothing was written; settle again.
         """
         try:
-            with station("settle"), self._database.write_shortly() as connection:
+            with timed("settle"), self._database.write_shortly() as connection:
                 return self.settle_in(connection, event_id, settlement)
         except (StoreUnavailable, StorageFull):
             if self._journal is None:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from app.api.application import create_app
-from app.db.generations import GenerationRepository
+from app.db.generations import IndexGenerationRepository
 from app.db.migration import downgrade, upgrade
 from app.db.presence import leads, living, require_alone
 from app.db.session import Database
@@ -123,7 +123,7 @@ def test_beside_others_the_sums_keep_their_time_zone(url: str, tmp_path: Path) -
 
 def test_beside_others_the_embedder_is_theirs(url: str) -> None:
     database = Database.open(url)
-    generations = GenerationRepository(database)
+    generations = IndexGenerationRepository(database)
 
     first = generations.join(TINY, source="tiny").active
     assert generations.join(TINY, source="tiny").active == first
@@ -141,7 +141,7 @@ def test_two_first_starts_make_one_generation(url: str) -> None:
 
     def join(database: Database) -> None:
         together.wait()
-        found.append(GenerationRepository(database).join(TINY, source="tiny").active.id)
+        found.append(IndexGenerationRepository(database).join(TINY, source="tiny").active.id)
 
     threads = [threading.Thread(target=join, args=(database,)) for database in databases]
     for thread in threads:
