@@ -57,6 +57,14 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "a PostgreSQL database in FOOTNOTE_DATABASE_URL",
     ),
     (
+        lambda settings: getattr(settings, "vector_store", "faiss") != "faiss",
+        "FOOTNOTE_VECTOR_STORE=pgvector, since an index in memory does not learn of what others ingest",
+    ),
+    (
+        lambda settings: bool(getattr(settings, "originals", "")),
+        "FOOTNOTE_ORIGINALS, a bucket (s3://…) or a folder that every process mounts",
+    ),
+    (
         lambda settings: settings.lexical != "tantivy",
         "FOOTNOTE_LEXICAL=sql, since an index in the data dir does not learn of what others ingest",
     ),

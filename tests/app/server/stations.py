@@ -96,7 +96,7 @@ def stations(
         indexes=Indexes(index, lexical),
         ledger=ledger,
         metrics=state.telemetry.metrics,
-        boot_id="boot-1",
+        boot_id=ledger.boot_id,
         passwords=passwords,
         instruments=state.telemetry.instruments,
     )

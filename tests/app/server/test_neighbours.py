@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from app.db.presence import leads, living, require_alone
 from app.db.session import Database
 from app.db.tables.ledger import process
 from app.errors import SetupError
+from app.server import sharing
 from app.server.bootstrap import build
 from app.server.sharing import REQUIREMENTS, of_worker, require_shareable
 from app.settings import Settings, load_settings
@@ -39,6 +41,12 @@ def url() -> Iterator[str]:
         yield empty
 
 
+@pytest.fixture
+def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the settings name, other processes reach it: these tests use neither vectors nor originals."""
+    monkeypatch.setattr(sharing, "REQUIREMENTS", ())
+
+
 def beside(folder: Path, url: str, **values: Any) -> Settings:
     """The settings of a process beside others."""
     return Settings(data_dir=folder, database_url=url, shared=True, admin_key=ADMIN_KEY, _env_file=None, **values)
@@ -57,6 +65,11 @@ def test_all_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
         pytest.fail("it started")
 
 
+def test_who_has_all_of_it_may_start() -> None:
+    given = {"shared": True, "vector_store": "pgvector", "originals": "s3://bucket", "lexical": "auto"}
+    require_shareable(SimpleNamespace(**given, resolved_database_url="postgresql://h/d"))  # type: ignore[arg-type]
+
+
 def test_one_that_is_alone_needs_nothing_of_it(tmp_path: Path) -> None:
     require_shareable(Settings(data_dir=tmp_path, lexical="tantivy", _env_file=None))
 
@@ -67,6 +80,7 @@ def test_a_role_is_one_beside_others(role: str) -> None:
         load_settings(role=role)
 
 
+@pytest.mark.usefixtures("reachable")
 def test_two_serve_one_database_and_one_that_is_alone_is_refused_meanwhile(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,15 +117,17 @@ def test_one_that_is_alone_has_no_row_and_no_thread_for_others(tmp_path: Path) -
     assert names.isdisjoint({"footnote-presence", "footnote-strays"})
 
 
+@pytest.mark.usefixtures("reachable")
 def test_beside_others_the_schema_is_only_checked(url: str, tmp_path: Path) -> None:
     database = Database.open(url)
-    downgrade(database, "0030")
+    downgrade(database, "-1")
     database.close()
 
     with pytest.raises(SetupError, match="footnote migrate"), build(beside(tmp_path, url), with_models=False):
         pytest.fail("it started")
 
 
+@pytest.mark.usefixtures("reachable")
 def test_beside_others_the_sums_keep_their_time_zone(url: str, tmp_path: Path) -> None:
     with build(beside(tmp_path / "a", url, reporting_zone="Europe/Berlin"), with_models=False):
         pass
@@ -175,6 +191,7 @@ def test_a_worker_loads_no_model_but_the_embedder(tmp_path: Path) -> None:
     Settings(**worker.model_dump(), _env_file=None)  # what it leaves fits together
 
 
+@pytest.mark.usefixtures("reachable")
 def test_a_worker_answers_only_how_it_is(url: str, tmp_path: Path) -> None:
     with build(beside(tmp_path, url, role="worker"), with_models=False) as state:
         app = create_app(lambda: nullcontext(state), version="0", operations_only=True)
