@@ -109,6 +109,9 @@ def _listen(settings: "ServerSettings", console: Console) -> socket.socket:
     except OSError as error:
         raise SetupError(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.") from None
     address = settings.address(port=listener.getsockname()[1])
+    if settings.role == "worker":
+        console.print(f"Footnote ingests; {address}/readyz says whether it can.", soft_wrap=True)
+        return listener
     console.print(f"Footnote listens on {address}, its API is described at {address}/docs", soft_wrap=True)
     console.print("It answers questions when its models are loaded; /readyz says how far that is.")
     return listener

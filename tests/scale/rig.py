@@ -27,7 +27,7 @@ from app.telemetry.metrics import Metrics
 from app.types import Document
 from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from tests.app.db.samples import Library, generation_of
-from tests.faults.forked import ForkedServer
+from tests.faults.forked import ForkedServer, KillPoint
 from tests.retrieval.fakes import HashingEmbedder
 from tests.scale.member import HALT, application
 
@@ -55,10 +55,10 @@ class Member:
         self.server = ForkedServer(self.folder / "data", application)
         self.boot_id = ""
 
-    def start(self) -> "Member":
-        """Serve; its id is known then."""
+    def start(self, *, stop_at: KillPoint | None = None) -> "Member":
+        """Serve; its id is known then. At `stop_at` it stops itself."""
         before = living(self.rig.database)
-        self.server.start()
+        self.server.start(kill_at=stop_at)
         (self.boot_id,) = living(self.rig.database) - before
         return self
 
@@ -70,6 +70,11 @@ class Member:
     def halted(self) -> None:
         """Wait until it stands still at a text."""
         eventually((self.folder / "halted").exists, "it embeds nothing")
+
+    def stopped(self) -> None:
+        """Wait until it is stopped (proc(5))."""
+        stat = Path(f"/proc/{self.server.pid}/stat")
+        eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", "it was not stopped")
 
     def beat(self) -> int:
         """How often it beat so far."""

@@ -12,6 +12,7 @@ from app.db.migration import upgrade
 from app.db.presence import living
 from app.db.session import Database
 from app.db.tables.documents import job
+from tests.faults.forked import KillPoint
 from tests.postgres import empty_postgres
 from tests.scale.rig import Rig, eventually
 
@@ -67,6 +68,36 @@ def test_a_worker_that_wakes_after_its_burial_commits_nothing_and_ends(rig: Rig)
     assert stopped.server.ended() == 0
     assert "process.buried" in stopped.server.log()
     assert rig.library.get(created.id) == indexed
+    assert living(rig.database) == {"client", other.boot_id}
+    rig.check()
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "app.db.jobs:JobRepository._claim_in",
+        "app.db.publishing:commit_versions",
+        pytest.param("app.usage.ledger.ledger:Ledger.reserve_in", marks=pytest.mark.exhaustive),
+        pytest.param("app.db.job_queue:lock_running", marks=pytest.mark.exhaustive),
+        pytest.param("app.usage.ledger.ledger:Ledger.settle_in", marks=pytest.mark.exhaustive),
+    ],
+)
+def test_a_worker_that_is_stopped_inside_a_transaction_holds_up_nobody(rig: Rig, point: str) -> None:
+    """Its locks are on the rows that the others need."""
+    stopped = rig.member().go_on()
+    stopped.start(stop_at=KillPoint(point, "return", sent=signal.SIGSTOP))
+    for _ in range(3):
+        rig.upload()
+    stopped.stopped()
+    other = rig.member().go_on().start()
+    rig.pass_time(other)
+    rig.indexed()
+    rig.check()
+
+    stopped.server.signal(signal.SIGCONT)
+
+    assert stopped.server.ended() == 0
+    assert "process.buried" in stopped.server.log()
     assert living(rig.database) == {"client", other.boot_id}
     rig.check()
 

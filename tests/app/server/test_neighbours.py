@@ -19,11 +19,13 @@ from app.db.presence import leads, living, require_alone
 from app.db.session import Database
 from app.db.tables.ledger import process
 from app.errors import SetupError
+from app.models.extractive import NoEngine
 from app.server import sharing
 from app.server.bootstrap import build
 from app.server.sharing import REQUIREMENTS, of_worker, require_shareable
 from app.settings import Settings, load_settings
 from retrieval.types import EmbedderInfo
+from tests.app.server.stations import state_with, stations
 from tests.postgres import empty_postgres
 from tests.server import ADMIN_KEY
 
@@ -199,3 +201,22 @@ def test_a_worker_answers_only_how_it_is(url: str, tmp_path: Path) -> None:
             statuses = [http.get(f"/{path}").status_code for path in ("healthz", "readyz", "metrics", "v1/documents")]
 
     assert statuses == [200, 503, 200, 404]
+
+
+@pytest.mark.usefixtures("reachable")
+@pytest.mark.parametrize(("role", "ready"), [("api", True), ("all", False)])
+def test_one_that_only_answers_is_ready_without_a_worker_and_changes_no_embedder(
+    url: str, tmp_path: Path, role: str, ready: bool
+) -> None:
+    with build(beside(tmp_path, url, role=role), with_models=False) as bare:
+        state = state_with(bare, models=stations(bare, NoEngine(revision="0", context_window=1)))
+        app = create_app(lambda: nullcontext(state), version="0")
+        with TestClient(app, headers={"Authorization": f"Bearer {ADMIN_KEY}"}) as http:
+            health = http.get("/readyz").json()
+            refused = http.post("/v1/admin/generations/1/confirm")
+        assert state.serving.models is not None
+        state.serving.models.worker.stop()  # it was not started
+
+    assert health["ready"] == ready
+    assert ("ingestion: stopped" in health["reasons"]) != ready
+    assert (refused.status_code, "FOOTNOTE_SHARED" in refused.json()["detail"]) == (409, True)
