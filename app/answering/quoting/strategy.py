@@ -14,7 +14,7 @@ from app.answering.quoting.rendering import quotation, unconfirmed
 from app.answering.quoting.selection import leads
 from app.answering.states.finished import Finished
 from app.answering.states.reading import Extract, Selection
-from app.answering.states.sources import Grounding, TokenBudget
+from app.answering.states.sources import Grounding, Overview, TokenBudget
 from app.answering.states.strategy import Beginning, Sources
 from app.telemetry.stations import timed
 from generation.errors import ContextLengthExceeded
@@ -71,18 +71,26 @@ class Quoting:
                 selection = yield from self._selected(grounding, meter)
         return Finished.cancelled() if meter.closed else by_quotes(grounding, selection)
 
-    def selection(self, grounding: Grounding, meter: Meter) -> Selection:
-        """The quotes that answer, for there are sources, and none is an overview; raises as `begin`. Blocks."""
+    def selection(self, grounding: Grounding, meter: Meter) -> Selection | None:
+        """The quotes that answer, for there are sources; None where no part of an overview fits. Blocks.
+
+        Raises as `begin`.
+        """
+        if grounding.retrieved.overview is not None:
+            return self._of_overview(grounding, grounding.retrieved.overview)
         return self._passage_reader.open(grounding, meter=meter, abstention=self._refused_from(grounding)).read()
 
     def _selected(self, grounding: Grounding, meter: Meter) -> Generator[Sources, None, Selection | None]:
         overview = grounding.retrieved.overview
         if overview is not None:  # no model need find quotes in it
-            return quotes_of(overview, grounding.context, answered=answered_from(self._refused_from(grounding)))
+            return self._of_overview(grounding, overview)
         opened = self._passage_reader.open(grounding, meter=meter, abstention=self._refused_from(grounding))
         if opened.reads:
             yield Sources(grounding, final=True)
         return opened.read()
+
+    def _of_overview(self, grounding: Grounding, overview: Overview) -> Selection | None:
+        return quotes_of(overview, grounding.context, answered=answered_from(self._refused_from(grounding)))
 
     def _refused_from(self, grounding: Grounding) -> float | None:
         return self._limits.refused_from(grounding.question)

@@ -63,6 +63,7 @@ def test_quotes_need_no_prompt_and_leave_all_room_to_the_sources(wanted: int | N
     budget = strategy.budget(question)
     grounding = fitted(strategy, question, 3, meter)
     selection = strategy.selection(grounding, meter_of(question))
+    assert selection is not None
     _, answer = begun(strategy.begin(grounding, meter))
 
     assert (budget.window, budget.output, budget.sources) == (tokens, 0, tokens)
