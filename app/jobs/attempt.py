@@ -127,7 +127,7 @@ def reason(error: Exception) -> tuple[str, str]:
                 return WAITING_CODE, "A budget has no room for this document, and it has no next period."
             return WAITING_CODE, "A budget has no room for this document before its next period."
         case StoreUnavailable():
-            return "store-unavailable", "The database could not be reached or was locked, or the disk failed."
+            return "store-unavailable", "The database or the original could not be reached, or the disk failed."
     return "internal-error", "An internal error occurred while reading this document."
 
 

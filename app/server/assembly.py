@@ -97,7 +97,7 @@ class Assembly:
     @property
     def vector_stores(self) -> VectorStores:
         """Where the vectors of each generation are searched."""
-        return FaissStores(self.settings.data_dir, chunks=self.chunks, device=self.settings.index_device)
+        return vector_stores_of(self.settings, self.database, self.chunks)
 
     def stack_for(self, generation: IndexGeneration) -> EmbedderStack:
         """The stack of the embedder that made a generation's vectors.
@@ -270,6 +270,15 @@ def strategies(
         return (quoting,)
     by_model = generating(model_class)
     return (quoting, by_model) if settings.quotes_first(model_class) else (by_model,)
+
+
+def vector_stores_of(settings: Settings, database: Database, chunks: ChunkRepository) -> VectorStores:
+    """The stores that the settings name."""
+    if settings.vector_store == "pgvector":
+        from app.documents.adapters.pgvector_store import PgVectorStores  # its driver is an extra
+
+        return PgVectorStores(database, chunks=chunks)
+    return FaissStores(settings.data_dir, chunks=chunks, device=settings.index_device)
 
 
 def recorded_settings(settings: Settings, generation: IndexGeneration) -> Settings:
