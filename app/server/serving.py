@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from app.answering.answerer import Answerer
 from app.answering.generating.model_class import ModelClass
 from app.db.audit import Record
-from app.db.generations import IndexGeneration
+from app.db.index_generations import IndexGeneration
 from app.documents.index_ports import RemovesChunks, VectorStore, WordStore
 from app.documents.indexes import Indexes
 from app.jobs.worker import Worker
