@@ -179,7 +179,7 @@ BUGS = (
     ),
     Bug(
         "two first starts begin with an embedder each",
-        "app/db/generations.py",
+        "app/db/index_generations.py",
         """            advisory_lock(connection, "generations")  # two first starts make one generation\n""",
         "",
         _BESIDE,

@@ -21,7 +21,7 @@ from app.db.tables.ledger import answer_citation, answer_outcome, usage_event
 from app.db.tables.usage_columns import PARTS, Measures
 from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from app.types import Operation, Reservation, Settlement, UsageStatus
 from app.usage.ledger.apportionment import components_of
 from app.usage.ledger.call_rows import (

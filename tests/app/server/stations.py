@@ -19,7 +19,7 @@ from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.server.serving import Models
 from app.server.state import State
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from generation.ports import Engine, Tokenizer
 from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor

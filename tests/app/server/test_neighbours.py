@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from app.api.application import create_app
-from app.db.generations import IndexGenerationRepository
+from app.db.index_generations import IndexGenerationRepository
 from app.db.migration import downgrade, upgrade
 from app.db.presence import leads, living, require_alone
 from app.db.session import Database
