@@ -9,6 +9,7 @@ import pytest
 from tests.web.conftest import Opening, Tenant, Window
 from tests.web.looking import seen
 from tests.web.made_documents import CLAIM, LOG, QUESTION
+from tests.web.test_accessibility import found_in, needs_axe
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Route
@@ -100,6 +101,78 @@ async def test_a_long_text_can_be_pasted_on_the_documents_screen(open_page: Open
     await page.get_by_role("link", name="Open The keeper's letter of May.txt").wait_for()
 
     assert names(tenant) == ["The keeper's letter of May.txt"]
+
+
+async def fetching(page: "Page", tenant: Tenant, **pages: str) -> None:
+    """Has the server fetch these pages of the web: their addresses' last parts, and their texts. It has no others."""
+
+    async def session(route: "Route") -> None:
+        response = await route.fetch()
+        body = await response.json()
+        body["session"]["web_pages"] = True
+        await route.fulfill(response=response, json=body)
+
+    async def fetch(route: "Route") -> None:
+        is_json = route.request.headers.get("content-type", "").startswith("application/json")
+        url = str(route.request.post_data_json["url"]) if is_json else ""
+        text = pages.get(url.rpartition("/")[2])
+        if text is None:
+            await route.fallback()  # this server fetches none
+            return
+        made = tenant.http.post("/v1/documents", json={"text": text, "filename": f"{url.rpartition('/')[2]}.txt"})
+        await route.fulfill(status=made.status_code, json=made.json())
+
+    await page.route("**/v1/session/state", session)
+    await page.route("**/v1/documents", fetch)
+    await page.reload()
+
+
+@needs_axe
+async def test_an_address_is_fetched_where_the_server_does_that(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant, "#/documents")
+    await fetching(page, tenant, ropes="The first page is about ropes.", sails="The second is about sails.")
+    await page.get_by_role("button", name="Paste text or link").click()
+    dialog = page.get_by_role("dialog", name="Add a text or a page of the web")
+    await dialog.get_by_label("The text, or an address").fill("https://harbour.example/ropes")
+    violations = await found_in(page, "an address")
+    await dialog.get_by_role("button", name="Add it").click()
+    await page.get_by_role("link", name="Open ropes.txt").wait_for()
+    await dialog.wait_for(state="detached")
+
+    await page.evaluate(PASTE, "https://harbour.example/sails")
+    assert await dialog.get_by_label("The text, or an address").input_value() == "https://harbour.example/sails"
+    await dialog.get_by_role("button", name="Add it").click()
+    await page.get_by_role("link", name="Open sails.txt").wait_for()
+    assert sorted(names(tenant)) == ["ropes.txt", "sails.txt"]
+    assert violations == []
+
+
+async def test_an_address_that_is_not_fetched_stays_to_be_changed(
+    open_page: Opening, tenant: Tenant, window: Window
+) -> None:
+    window.excuse("the server responded with a status of 422")
+    page = await open_page(tenant, "#/documents")
+    await fetching(page, tenant)
+    await page.get_by_role("button", name="Paste text or link").click()
+    field = page.get_by_label("The text, or an address")
+    await field.fill("https://harbour.example/none")
+    await page.get_by_role("button", name="Add it").click()
+    await page.get_by_role("alert").get_by_text("does not fetch web pages").wait_for()
+
+    assert await field.input_value() == "https://harbour.example/none"
+    await field.fill("Ropes\nare made of hemp.")
+    await page.get_by_role("button", name="Add it").click()
+    await page.get_by_role("link", name="Open Ropes.txt").wait_for()
+    assert names(tenant) == ["Ropes.txt"]
+
+
+async def test_a_server_that_fetches_nothing_offers_no_addresses(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant, "#/documents")
+    await seen(page, "h3", "No documents yet")
+    await page.evaluate(PASTE, "https://harbour.example/ropes")
+
+    assert await page.get_by_role("dialog").count() == 0
+    assert await page.get_by_role("button", name="Paste text", exact=True).count() == 1
 
 
 async def test_a_text_can_be_added_by_a_button(open_page: Opening, tenant: Tenant) -> None:

@@ -87,7 +87,13 @@ function FirstFiles() {
   }
   return (
     <>
-      <AddFiles into={null} choices={null} onTarget={() => {}} onFiles={added} />
+      <AddFiles
+        into={null}
+        choices={null}
+        onTarget={() => {}}
+        onFiles={added}
+        onAddress={() => navigate("/documents")}
+      />
       <p className="row ask-sample">
         <button type="button" onClick={() => void gatherSample().then(added)}>
           {words.sample}
