@@ -54,7 +54,7 @@ class Foundation:
     boot_id: str
     passwords: Passwords
     delivery: AlertDelivery
-    weekly: WeeklySummary | None
+    weekly: tuple[WeeklySummary, ...]
 
 
 @contextmanager
@@ -234,11 +234,11 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
             failed="ledger.reconciliation_failed",
         ),
     )
-    if foundation.weekly is not None:
+    if foundation.weekly:
         _start(
             stack,
             PeriodicThread(
-                foundation.weekly.work,
+                lambda: [weekly.work() for weekly in foundation.weekly],
                 name="weekly-summary",
                 interval=_WEEKLY_SECONDS,
                 failed="weekly_summary.failed",

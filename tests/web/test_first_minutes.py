@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -114,7 +114,8 @@ async def fetching(page: "Page", tenant: Tenant, **pages: str) -> None:
 
     async def fetch(route: "Route") -> None:
         is_json = route.request.headers.get("content-type", "").startswith("application/json")
-        url = str(route.request.post_data_json["url"]) if is_json else ""
+        sent: Any = route.request.post_data_json if is_json else {"url": ""}
+        url = str(sent["url"])
         text = pages.get(url.rpartition("/")[2])
         if text is None:
             await route.fallback()  # this server fetches none
