@@ -22,7 +22,7 @@ from app.answering.states.finished import Finished
 from app.answering.states.reading import Selection
 from app.answering.states.strategy import Begun, Strategy, first_fit
 from app.answering.understanding.understanding import Reply, Understanding
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from app.usage.ledger.events import Bill
 from retrieval.memo import Memo
 
@@ -138,7 +138,7 @@ class Answerer:
         if (reply := self._understanding.at_once(question)) is not None:
             return _replied(reply, meter)
         strategy = first_fit(self._strategies(), question)
-        with station("retrieve") as retrieving:
+        with timed("retrieve") as retrieving:
             understood = self._understanding.understood(question, meter)
             if isinstance(understood, Reply):
                 return _replied(understood, meter)

@@ -12,7 +12,7 @@ from app.api.exports import EXPORTS, exported_list
 from app.api.schemas.shape import Page, ResponseBody, problems
 from app.db.audit import AuditEntry
 from app.usage.reports.instants import utc
-from app.usage.reports.tables import Row, Table
+from app.usage.reports.tables import ReportTable, Row
 
 
 class AuditBody(ResponseBody):
@@ -64,7 +64,7 @@ def _rows(page: Mapping[str, Any]) -> Iterator[Row]:
         yield {**entry, "detail": json.dumps(entry["detail"], ensure_ascii=False)}
 
 
-_TABLE = Table("audit", _COLUMNS, _rows)
+_TABLE = ReportTable("audit", _COLUMNS, _rows)
 
 
 @router.get(

@@ -35,11 +35,11 @@ from app.api.schemas.budgets import (
 from app.api.schemas.shape import Page, problems
 from app.db.values import KEEP
 from app.errors import InvalidRequest
-from app.server.state import Access, Corpus, Usage
+from app.server.state import AccessState, DocumentsState, UsageState
 from app.settings import Settings
 from app.types import Principal
 from app.usage.budgets.repository import BudgetTerms
-from app.usage.reports.tables import Row, Table
+from app.usage.reports.tables import ReportTable, Row
 
 router = APIRouter(prefix="/v1/admin", tags=["budgets"])
 
@@ -70,7 +70,7 @@ def _rows(page: Mapping[str, Any]) -> Iterator[Row]:
         yield {**budget, "thresholds": ", ".join(map(str, budget["thresholds"]))}
 
 
-_TABLE = Table("budgets", tuple(name for name in BudgetBody.model_fields if name != "object"), _rows)
+_TABLE = ReportTable("budgets", tuple(name for name in BudgetBody.model_fields if name != "object"), _rows)
 
 
 @router.get(
@@ -177,7 +177,7 @@ def list_alerts(
     return Page(data=[AlertBody.of(alert) for alert in alerts], has_more=following is not None, next_cursor=following)
 
 
-def checked_terms(body: Terms, usage: Usage, settings: Settings) -> BudgetTerms:
+def checked_terms(body: Terms, usage: UsageState, settings: Settings) -> BudgetTerms:
     """The validated terms of a budget.
 
     Raises:
@@ -196,7 +196,7 @@ def checked_terms(body: Terms, usage: Usage, settings: Settings) -> BudgetTerms:
     )
 
 
-def _scope_id(body: NewBudget, corpus: Corpus, access: Access, principal: Principal) -> str:
+def _scope_id(body: NewBudget, corpus: DocumentsState, access: AccessState, principal: Principal) -> str:
     """The id of the scope whose calls count. Keys and collections must exist in the tenant, users need not yet.
 
     Raises:

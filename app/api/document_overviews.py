@@ -14,7 +14,7 @@ from app.db.suggestions import KeptQuestion
 from app.errors import NotFound
 from app.types import Document
 from ingestion.formats import FORMATS
-from ingestion.types import MediaType, Page
+from ingestion.types import MediaType, PageRange
 from retrieval.types import Span
 
 
@@ -116,7 +116,7 @@ def _summary(parts: Parts) -> list[SummaryQuoteBody]:
     ]
 
 
-def _question(document_id: str, kept: KeptQuestion, pages: Sequence[Page]) -> SuggestedQuestionBody:
+def _question(document_id: str, kept: KeptQuestion, pages: Sequence[PageRange]) -> SuggestedQuestionBody:
     return SuggestedQuestionBody(
         question=kept.question,
         document_id=document_id,

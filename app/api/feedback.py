@@ -9,14 +9,14 @@ from app.api.exports import EXPORTS, exported_list
 from app.api.schemas.bounds import Id
 from app.api.schemas.feedback import FeedbackBody, FeedbackDeletedBody, ListedFeedbackBody, NewFeedback
 from app.api.schemas.shape import Page, problems
-from app.usage.reports.tables import Table, listed_rows
+from app.usage.reports.tables import ReportTable, listed_rows
 
 router = APIRouter(tags=["feedback"])
 
 _COLUMNS = (
     "created_at", "updated_at", "user_id", "user_name", "score", "comment", "question", "conversation_id", "request_id",
 )  # fmt: skip
-_TABLE = Table("feedback", _COLUMNS, listed_rows)
+_TABLE = ReportTable("feedback", _COLUMNS, listed_rows)
 
 
 @router.post(

@@ -9,8 +9,8 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from app.backup import data_dir as placement
-from app.backup.archive import BackupUnusable, Member, read_archive
-from app.backup.contents import Manifest, Summary, is_rows, original_of
+from app.backup.archive import BackupMember, BackupUnusable, read_archive
+from app.backup.contents import BackupManifest, Summary, is_rows, original_of
 from app.backup.data_dir import data_dir_lock
 from app.backup.verification import Report, Verified, verify
 from app.db.migration import current_revision, upgrade
@@ -31,7 +31,7 @@ OriginalsIn = Callable[[Path], tuple[Spool, Originals]]
 class Restored:
     """The result of a restore. `aside` is the folder of the previous installation, None if there was none."""
 
-    manifest: Manifest
+    manifest: BackupManifest
     summary: Summary
     aside: Path | None
 
@@ -111,7 +111,7 @@ def _unpack(
         database.close()
 
 
-def _refuse_filled(database: Database, manifest: Manifest) -> None:
+def _refuse_filled(database: Database, manifest: BackupManifest) -> None:
     current = current_revision(database)
     if current is not None and current != manifest.schema:
         raise Conflict("The database has tables already; FOOTNOTE_DATABASE_URL must name an empty one.")
@@ -124,7 +124,7 @@ def _loader(connection: sa.Connection) -> RowLoader:
         raise Conflict("The database is not empty; FOOTNOTE_DATABASE_URL must name an empty one.") from error
 
 
-def _load(loader: RowLoader, member: Member) -> None:
+def _load(loader: RowLoader, member: BackupMember) -> None:
     try:
         loader.load(member.content.read())
     except ValueError as error:

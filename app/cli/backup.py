@@ -10,7 +10,7 @@ from rich.console import Console
 from app.cli.progress import Bar
 from app.errors import SetupError
 from app.settings import load_settings
-from app.types import Target
+from app.types import ServerTarget
 
 _SHOWN = 5  # originals named one by one
 
@@ -83,5 +83,5 @@ def restore(
 
 
 def _refuse_url(context: typer.Context) -> None:
-    if isinstance(context.obj, Target) and context.obj.url is not None:
+    if isinstance(context.obj, ServerTarget) and context.obj.url is not None:
         raise SetupError("Backups are made from the data dir: run this on the server's machine, without --url.")

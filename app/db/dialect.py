@@ -82,6 +82,10 @@ def upsert(
 
 _LOCK = sa.text("SELECT pg_advisory_xact_lock(:number)")
 _LOCK_SHARED = sa.text("SELECT pg_advisory_xact_lock_shared(:number)")
+_TRY_SHARED = sa.text("SELECT pg_try_advisory_xact_lock_shared(:number)")
+_END_SESSIONS = sa.text(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = :name AND pid <> pg_backend_pid()"
+)
 
 
 def advisory_lock(connection: sa.Connection, name: str, *, shared: bool = False) -> bool:
@@ -96,6 +100,22 @@ def advisory_lock(connection: sa.Connection, name: str, *, shared: bool = False)
         return False
     connection.execute(_LOCK_SHARED if shared else _LOCK, {"number": lock_number(name)})
     return True
+
+
+def share_lock(connection: sa.Connection, name: str) -> bool:
+    """Share PostgreSQL's advisory lock `name` until the transaction ends; False where a session holds it alone."""
+    return kind_of(connection) == "sqlite" or bool(connection.scalar(_TRY_SHARED, {"number": lock_number(name)}))
+
+
+def end_sessions(connection: sa.Connection, name: str) -> int:
+    """End the other sessions that call themselves `name` on PostgreSQL, which rolls back what they have open.
+
+    Returns:
+        How many; 0 on SQLite, where a process that died has no session left.
+    """
+    if kind_of(connection) == "sqlite":
+        return 0
+    return len(connection.execute(_END_SESSIONS, {"name": name}).all())
 
 
 def lock_number(name: str) -> int:
@@ -116,8 +136,14 @@ def lock_tables(connection: sa.Connection, *tables: sa.Table, mode: LockMode, ti
     if kind_of(connection) == "sqlite":
         return
     if timeout_ms is not None:
-        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {timeout_ms}")
+        wait_for_locks(connection, timeout_ms=timeout_ms)
     connection.exec_driver_sql(f"LOCK TABLE {', '.join(table.name for table in tables)} IN {mode} MODE")
+
+
+def wait_for_locks(connection: sa.Connection, *, timeout_ms: int) -> None:
+    """Wait for a lock at most `timeout_ms` from here to the end of the transaction; SQLite's writer has all locks."""
+    if kind_of(connection) == "postgresql":
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {timeout_ms}")
 
 
 def with_implied_bounds(

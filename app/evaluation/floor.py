@@ -10,7 +10,7 @@ from retrieval.ports import Embedder
 from retrieval.types import Context, Source, Span
 
 
-class Quote(Protocol):
+class FloorQuote(Protocol):
     """A sentence of a source: `text` is the canonical text at `span`."""
 
     @property
@@ -37,7 +37,7 @@ class Floor(Protocol):
         ['The plant in Oslo closed on 4 May after a fire.']
     """
 
-    def answer(self, question: str, context: Context, /) -> Sequence[Quote]:
+    def answer(self, question: str, context: Context, /) -> Sequence[FloorQuote]:
         """The quotes that answer, likeliest first; none when the context holds no answer."""
         ...
 
@@ -49,7 +49,7 @@ class ExtractiveFloor:
         self._embedder = embedder
         self._selector = QuoteSelector(embedder)
 
-    def answer(self, question: str, context: Context, /) -> Sequence[Quote]:
+    def answer(self, question: str, context: Context, /) -> Sequence[FloorQuote]:
         """See `Floor.answer`."""
         vector = partial(self._embedder.embed_query, question)
         selection = self._selector.select(question, context, question_vector=vector)

@@ -15,12 +15,12 @@ from app.db.document_rows import ClaimedJob
 from app.db.job_queue import is_lost
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.ids import new_id
-from app.telemetry.stations import Work
+from app.telemetry.stations import Activity
 from app.types import Document, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 from app.usage.budgets.repository import WAITING_CODE
 from app.usage.ledger.ledger import Ledger
 from ingestion.errors import DiskFailed, IngestionError, NoRoom, ParserCrashed
-from ingestion.pipeline import Prepared
+from ingestion.pipeline import ReadyVersion
 from retrieval.ports import Embedder
 
 
@@ -34,11 +34,11 @@ class Attempt:
 
     job: ClaimedJob
     document: Document
-    prepared: Prepared | None = None
+    prepared: ReadyVersion | None = None
     event_id: str | None = None
     read_tokens: int = 0
     kept_tokens: int = 0
-    work: Work = field(default_factory=Work)
+    work: Activity = field(default_factory=Activity)
 
     @property
     def passages(self) -> int:
@@ -51,7 +51,7 @@ class Attempt:
         return len(self.ready.blocks) > 1
 
     @property
-    def ready(self) -> Prepared:
+    def ready(self) -> ReadyVersion:
         """The parsed document; only after the parse stage."""
         assert self.prepared is not None, "the parse stage sets it"
         return self.prepared

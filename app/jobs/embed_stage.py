@@ -22,13 +22,12 @@ from app.jobs.parse_stage import progress_of
 from app.telemetry.stations import Instruments
 from app.types import UsageStatus
 from ingestion.pipeline import EmbeddingBlock, Pipeline
-from ingestion.types import Progress, Stage
+from ingestion.types import Stage, StageProgress
 from retrieval.ports import Keys, Vectors
 
 _Written: TypeAlias = tuple[Attempt, Vectors, CommitResult]
 
 _MOST_DOCUMENTS = 256  # in one call of the embedder: more documents fill its batches more evenly
-_NOT_GIVEN: Keys = np.empty(0, np.int64)
 _MOST_WRITTEN = 64  # in one transaction, for which all other writers wait
 
 
@@ -105,7 +104,7 @@ class EmbedStage:
             block, total = prepared.blocks[place], attempt.passages
 
             def on_batch(count: int, first: int = block.first_ordinal, total: int = total) -> None:
-                report(Progress(Stage.EMBEDDING, first + count, total))
+                report(StageProgress(Stage.EMBEDDING, first + count, total))
 
             with self._instruments.together("embed", [attempt.work]):
                 (vectors,) = self._pipeline.embed([block], on_batch=on_batch)
@@ -210,7 +209,14 @@ class EmbedStage:
 
     def _commit(self, attempts: Sequence[Attempt], vectors: Sequence[Vectors], *, generation: int) -> list[_Written]:
         """Write attempts in one transaction; returns those whose job still ran under its claim."""
-        self._indexes.stage([_rows_of(*each, _NOT_GIVEN) for each in zip(attempts, vectors, strict=True)])
+        taken = self._jobs.take_keys({attempt.job: attempt.passages for attempt in attempts})
+        self._indexes.stage(
+            [
+                _rows_of(attempt, rows, taken[attempt.job])
+                for attempt, rows in zip(attempts, vectors, strict=True)
+                if attempt.job in taken
+            ]
+        )
         versions = [self._version(*each, generation=generation) for each in zip(attempts, vectors, strict=True)]
         with self._instruments.together("commit", [attempt.work for attempt in attempts]):
             results = self._jobs.commit_all(versions)

@@ -17,20 +17,20 @@ from app.telemetry.logs import logger
 from app.telemetry.stations import Instruments
 from ingestion.errors import Malformed
 from ingestion.pipeline import Pipeline
-from ingestion.types import Progress
+from ingestion.types import StageProgress
 
 IDLE_SECONDS = 0.5
 _PROGRESS_SECONDS = 0.25  # between two reports: each is a transaction
 
 
-def progress_of(jobs: JobRepository, job: ClaimedJob, stop: threading.Event) -> Callable[[Progress], None]:
+def progress_of(jobs: JobRepository, job: ClaimedJob, stop: threading.Event) -> Callable[[StageProgress], None]:
     """A callback that writes a job's progress to the database, at most four times a second.
 
     It raises `Stopped` when `stop` is set, and `Overtaken` when the job no longer runs under its claim.
     """
     due = time.monotonic() + _PROGRESS_SECONDS
 
-    def report(progress: Progress) -> None:
+    def report(progress: StageProgress) -> None:
         nonlocal due
         if stop.is_set():
             raise Stopped

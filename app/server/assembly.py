@@ -17,8 +17,8 @@ from app.answering.generating.summaries import Summariser
 from app.answering.generating.wording import read_wording
 from app.answering.languages.table import languages
 from app.answering.metering.meter import Meters
-from app.answering.question import Limits
-from app.answering.quoting.quoter import Quoter
+from app.answering.question import AnswerDefaults
+from app.answering.quoting.quoter import PassageReader
 from app.answering.quoting.strategy import Quoting
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
@@ -37,7 +37,7 @@ from app.db.chunks import ChunkRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.document_names import DocumentNames
-from app.db.generations import Generation
+from app.db.generations import IndexGeneration
 from app.db.jobs import JobRepository
 from app.db.session import Database
 from app.documents.adapters.faiss_vectors import FaissStores
@@ -52,7 +52,7 @@ from app.server.embedder_swap import EmbedderStack
 from app.server.serving import Models
 from app.settings import Settings
 from app.telemetry.logs import logger
-from app.telemetry.stations import Instruments, station
+from app.telemetry.stations import Instruments, timed
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
 from ingestion.ports import Extractor
@@ -98,7 +98,7 @@ class Assembly:
         """Where the vectors of each generation are searched."""
         return FaissStores(self.settings.data_dir, chunks=self.chunks, device=self.settings.index_device)
 
-    def stack_for(self, generation: Generation) -> EmbedderStack:
+    def stack_for(self, generation: IndexGeneration) -> EmbedderStack:
         """The stack of the embedder that made a generation's vectors.
 
         Raises:
@@ -138,7 +138,7 @@ class Assembly:
             worker = Worker(
                 jobs=self.jobs,
                 files=self.files,
-                pipeline=Pipeline(self.extractor, chunker, embedder, station=station),
+                pipeline=Pipeline(self.extractor, chunker, embedder, timed=timed),
                 embedder=embedder,
                 indexes=Indexes(index, self.lexical),
                 ledger=self.ledger,
@@ -182,7 +182,7 @@ class Assembly:
         limits = _limits(settings)
         languages()  # read now, not while a question waits
         meant = DocumentsMeant(catalogue)
-        search = Search(index, self.lexical, self.chunks, station=station)
+        search = Search(index, self.lexical, self.chunks, timed=timed)
         finder = Finder(
             search=search,
             vectors=QuestionVectors(embedder),
@@ -191,7 +191,7 @@ class Assembly:
             min_evidence=limits.min_evidence,
             names=DocumentNames(self.database),
         )
-        quoter, memo = Quoter(embedder=embedder, reader=reader, judge=self.judge), Memo()
+        quoter, memo = PassageReader(embedder=embedder, reader=reader, judge=self.judge), Memo()
         quoting = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=engine.info.context_window)
         verification = Verification(embedder=embedder, entailment=self.entailment)
         summariser = Summariser(engine=engine, tokenizer=tokenizer) if settings.overflow == "summarise" else None
@@ -230,8 +230,8 @@ class Assembly:
         )
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(
+def _limits(settings: Settings) -> AnswerDefaults:
+    return AnswerDefaults(
         max_context_tokens=settings.max_context_tokens,
         max_output_tokens=settings.max_output_tokens,
         min_evidence=settings.min_evidence,
@@ -272,7 +272,7 @@ def strategies(
     return (quoting, by_model) if settings.quotes_first(model_class) else (by_model,)
 
 
-def recorded_settings(settings: Settings, generation: Generation) -> Settings:
+def recorded_settings(settings: Settings, generation: IndexGeneration) -> Settings:
     """A copy of the settings whose embedder, precision and dimensions are those recorded with a generation."""
     int8 = "-int8" in generation.revision
     kept = "auto" if settings.embedder_dtype == "int8" else settings.embedder_dtype

@@ -13,7 +13,7 @@ from typing import Protocol
 from app.answering.citing.citation import CONFIRMED
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.states.reading import Quote, Selection
+from app.answering.states.reading import Extract, Selection
 from app.suggestions.drafting import Proposal
 from generation.errors import ContextLengthExceeded
 from retrieval.types import Scope, Span
@@ -142,14 +142,14 @@ class _Check:
         found = self._first(self._of_document, question, choice=choice)
         return None if found is None else Suggestion(question, found.span, found.text, found.score >= CONFIRMED)
 
-    def _answer(self, asking: Question, proposal: Proposal, *, choice: int) -> Quote | None:
+    def _answer(self, asking: Question, proposal: Proposal, *, choice: int) -> Extract | None:
         quote = self._first(asking, proposal.question, choice=choice)
         if quote is None or not _overlap(quote.span, proposal.sentence):
             return None
         marked = quote.highlight
         return quote if marked is not None and _overlap(marked, proposal.answer) else None
 
-    def _first(self, asking: Question, text: str, *, choice: int) -> Quote | None:
+    def _first(self, asking: Question, text: str, *, choice: int) -> Extract | None:
         """The first quote of an answer, where it is the likeliest and this document's."""
         question = replace(asking, text=text, choice=choice)
         try:

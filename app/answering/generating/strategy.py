@@ -19,7 +19,7 @@ from app.answering.languages.refusals import refuses
 from app.answering.metering.meter import Meter
 from app.answering.prompt import Prompt
 from app.answering.question import Question
-from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.quoter import PassageReader
 from app.answering.quoting.rendering import quotation
 from app.answering.quoting.selection import OpenSelection
 from app.answering.quoting.strategy import by_quotes
@@ -30,7 +30,7 @@ from app.answering.states.strategy import Beginning, Sources
 from app.answering.verification.json_leaves import unsupported_leaves
 from app.answering.verification.metered_models import Verification
 from app.errors import DeadlinePassed
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from generation.types import Completion, Delta, FinishReason, JsonSchema, TokenLogprob
 from retrieval.memo import Memo
 from retrieval.types import Span
@@ -47,7 +47,7 @@ class Generating:
         *,
         generator: Generator,
         prompts: Prompts,
-        quoter: Quoter | None,
+        quoter: PassageReader | None,
         verification: Verification,
         memo: Memo,
         quote_unverified: bool = False,
@@ -79,7 +79,7 @@ class Generating:
         """As `Strategy.begin`; the sources are not final before the engine accepts the prompt."""
         question = grounding.question
         selection: Selection | None = None
-        with station("read"):
+        with timed("read"):
             opened = self._opened(grounding, meter)
             if opened is not None:
                 if opened.reads:
@@ -87,7 +87,7 @@ class Generating:
                 selection = opened.read()
         if not meter.closed and self._answers(question, selection):
             return by_quotes(grounding, selection)
-        with station("prompt"):
+        with timed("prompt"):
             shown, found = self._prompts.chosen(grounding, selection)
             prompt = self._prompts.prompt(shown, found)
         ended: Finished | None = None
@@ -234,10 +234,10 @@ def generated(
         failed=error is not None,
     )
     citations = tuple(footnotes.citations)
-    answers: float | None = None
+    probability: float | None = None
     if selection is not None:
-        answers = selection.answers([(one.index, Span(one.start_char, one.end_char)) for one in citations])
-        citations = tuple(one.judged(max(answers, one.answers or 0.0)) for one in citations)
+        probability = selection.probability_of([(one.index, Span(one.start_char, one.end_char)) for one in citations])
+        citations = tuple(one.judged(max(probability, one.answers or 0.0)) for one in citations)
     note = None if error else _note_behind(grounding, reason)
     return Finished(
         reason=Reason.ERROR if error else reason,
@@ -246,7 +246,7 @@ def generated(
         finish_reason=completion.finish_reason.value,
         citations=citations,
         parts=_parts(grounding, footnotes, reason, note=note, failed=error is not None),
-        answers=answers,
+        probability=probability,
         completion=completion,
         error=error,
     )
@@ -256,7 +256,7 @@ def _found(prompted: Prompted) -> QuotesFound:
     """The answer by quotes."""
     found = by_quotes(prompted.grounding, prompted.selection)
     markers = [Span(one.answer_start, one.answer_end) for one in found.citations]
-    return QuotesFound(found.text, found.citations, cited(found.parts, markers), found.reason, found.answers)
+    return QuotesFound(found.text, found.citations, cited(found.parts, markers), found.reason, found.probability)
 
 
 def _nearest(

@@ -13,14 +13,14 @@ from app.types import DocumentShare
 from retrieval.ports import CandidateJudge, Embedder, SpanReader
 
 
-class Quoter:
+class PassageReader:
     """Selects quotes from sources. One instance serves every request.
 
     Its selection is the answer where quotes answer; where a language model answers, it points the model at the
     likeliest words, tells how likely the question is answered, and follows answers of which nothing is verified.
 
     Example:
-        >>> quoter = Quoter(embedder=embedder, reader=reader)
+        >>> quoter = PassageReader(embedder=embedder, reader=reader)
         >>> selection = quoter.open(grounding, meter=meter).read()
         >>> selection.outcome, [quote.text for quote in selection.quotes]
         ('answered', ['The plant in Oslo closed on 4 May after a fire.'])

@@ -34,7 +34,7 @@ from app.answering.quoting.score import (
 )
 from app.answering.quoting.subject import names_subject
 from app.answering.quoting.years import of_asked_years
-from app.answering.states.reading import ANSWERED, Outcome, Quote, Selection
+from app.answering.states.reading import ANSWERED, Decision, Extract, Selection
 from retrieval.ports import CandidateJudge, Embedder, SpanReader, Vectors
 from retrieval.types import Context, Span
 from retrieval.words import says_new
@@ -53,7 +53,7 @@ UNCONFIRMED = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ScoredCandidates:
     """The candidates that were embedded, in reading order.
 
     Attributes:
@@ -158,7 +158,7 @@ class QuoteSelector:
         return self.chosen_of(question, found, answered=answered, nearest=nearest, breadth=breadth)
 
     def chosen_of(
-        self, question: str, found: Judged, *, answered: float, nearest: float, breadth: Breadth = ONE
+        self, question: str, found: ScoredCandidates, *, answered: float, nearest: float, breadth: Breadth = ONE
     ) -> Selection:
         """The selection of what is `judged`; the arguments are those of `select`."""
         if not found.candidates:
@@ -175,7 +175,7 @@ class QuoteSelector:
             best if place == first else min(best, probability(one), 1.0 if about[place] else UNCONFIRMED)
             for place, one in enumerate(logits)
         ]
-        outcome: Outcome = "answered" if best >= answered else "unsure" if best >= nearest else "refused"
+        outcome: Decision = "answered" if best >= answered else "unsure" if best >= nearest else "refused"
         return Selection(
             ()
             if outcome == "refused"
@@ -201,7 +201,7 @@ class QuoteSelector:
         context: Context,
         *,
         question_vector: Callable[[], Vectors],
-    ) -> Judged:
+    ) -> ScoredCandidates:
         """The promising candidates of `context` with the values by which they are scored, for measurements."""
         judging = self._judging(question, context, metering=unmetered, breadth=ONE, question_vector=question_vector)
         return _ended(judging)
@@ -214,11 +214,11 @@ class QuoteSelector:
         metering: Metering,
         breadth: Breadth,
         question_vector: Callable[[], Vectors],
-    ) -> Generator[None, None, Judged]:
+    ) -> Generator[None, None, ScoredCandidates]:
         """The most promising candidates, once the first call is metered; see `selecting`."""
         candidates = of_asked_years(question, candidates_of(context.sources))
         if not candidates:
-            return Judged((), (), ())
+            return ScoredCandidates((), (), ())
         read: list[Read] | None = None
         if self._reader is not None and is_english(question):
             passages = passages_of(candidates)
@@ -243,7 +243,7 @@ class QuoteSelector:
             vectors = self._embedder.embed_documents(texts)
         cosines = [float(cosine) for cosine in vectors @ question_vector()]
         best = max(cosines)
-        found = Judged(
+        found = ScoredCandidates(
             tuple(candidates[place] for place in embedded),
             tuple(
                 values(features[place], cosine=cosine, best_cosine=best)
@@ -254,7 +254,7 @@ class QuoteSelector:
         )
         return self._compared(question, found, metering, most=breadth.judged) if found.read else found
 
-    def _compared(self, question: str, found: Judged, metering: Metering, *, most: int) -> Judged:
+    def _compared(self, question: str, found: ScoredCandidates, metering: Metering, *, most: int) -> ScoredCandidates:
         """The same once the judge has compared the `most` likeliest; the others count as the least likely of these."""
         if self._judge is None:
             return found
@@ -368,7 +368,9 @@ def _embedded_text(candidate: Candidate) -> str:
     return f"{path[-1]}: {candidate.core_text}" if path else candidate.core_text
 
 
-def _quote(question: str, found: Judged, scores: Sequence[float], about: Sequence[bool], group: Sequence[int]) -> Quote:
+def _quote(
+    question: str, found: ScoredCandidates, scores: Sequence[float], about: Sequence[bool], group: Sequence[int]
+) -> Extract:
     """The quote of a group of places, which follow each other in one source; a heading above them is no part of it."""
     best = max(group, key=lambda place: scores[place])
     source = found.candidates[best].source
@@ -379,4 +381,4 @@ def _quote(question: str, found: Judged, scores: Sequence[float], about: Sequenc
     start = behind_heading(text, headings_of([chunk]))
     if marked is None or span.start_char + start <= marked.start_char:
         span, text = Span(span.start_char + start, span.end_char), text[start:]
-    return Quote(source, span, text, scores[best], marked, about[best], cell)
+    return Extract(source, span, text, scores[best], marked, about[best], cell)

@@ -6,17 +6,17 @@ from dataclasses import replace
 from app.answering.abstention import without_generation
 from app.answering.metering.meter import Meter
 from app.answering.prompt import quoted
-from app.answering.question import Limits, Question
+from app.answering.question import AnswerDefaults, Question
 from app.answering.quoting.overview_quotes import quotes_of
 from app.answering.quoting.quotable import require_quotable
-from app.answering.quoting.quoter import Quoter, answered_from
+from app.answering.quoting.quoter import PassageReader, answered_from
 from app.answering.quoting.rendering import quotation, unconfirmed
 from app.answering.quoting.selection import leads
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Quote, Selection
+from app.answering.states.reading import Extract, Selection
 from app.answering.states.sources import Grounding, Overview, TokenBudget
 from app.answering.states.strategy import Beginning, Sources
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from generation.errors import ContextLengthExceeded
 from generation.ports import Tokenizer
 from retrieval.compress import best_first
@@ -30,7 +30,7 @@ class Quoting:
     >>> beginning = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=8192).begin(grounding, meter)
     """
 
-    def __init__(self, *, quoter: Quoter, tokenizer: Tokenizer, limits: Limits, window: int) -> None:
+    def __init__(self, *, quoter: PassageReader, tokenizer: Tokenizer, limits: AnswerDefaults, window: int) -> None:
         """A question of more than `window` tokens of `tokenizer` is refused, as it is where a model answers."""
         self._quoter = quoter
         self._tokenizer = tokenizer
@@ -63,7 +63,7 @@ class Quoting:
     def begin(self, grounding: Grounding, meter: Meter) -> Beginning:
         """As `Strategy.begin`; once the first model may read the sources, nothing refuses the answer."""
         selection: Selection | None = None
-        with station("read"):
+        with timed("read"):
             if grounding.context.sources and not grounding.question.dry_run:
                 selection = yield from self._selected(grounding, meter)
         return Finished.cancelled() if meter.closed else by_quotes(grounding, selection)
@@ -115,7 +115,7 @@ def by_quotes(grounding: Grounding, selection: Selection | None) -> Finished:
     return replace(finished, text=found.text, citations=found.citations, parts=parts)
 
 
-def _lead(question: Question, selection: Selection) -> Quote | None:
+def _lead(question: Question, selection: Selection) -> Extract | None:
     """The quote whose words lead the answer: a document's title, or the likeliest where a few words answer."""
     if selection.title is not None and selection.outcome == "answered":
         return selection.title

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.usage.reports.tables import Page, Row, Table, listed_rows
+from app.usage.reports.tables import Page, ReportTable, Row, listed_rows
 
 _RESULT = (
     "num_questions",
@@ -65,8 +65,8 @@ def _expensive_rows(page: Page) -> Iterator[Row]:
         yield {**{name: value for name, value in one.items() if name != "parts"}, "documents": documents}
 
 
-OVERVIEW = Table("overview", ("row", "start_time", "end_time", "start_local", *_RESULT), _overview_rows)
-UNANSWERED = Table(
+OVERVIEW = ReportTable("overview", ("row", "start_time", "end_time", "start_local", *_RESULT), _overview_rows)
+UNANSWERED = ReportTable(
     "unanswered",
     (
         "words",
@@ -80,7 +80,7 @@ UNANSWERED = Table(
     ),
     _unanswered_rows,
 )
-UNUSED = Table(
+UNUSED = ReportTable(
     "unused-documents",
     (
         "document_id",
@@ -96,7 +96,7 @@ UNUSED = Table(
     ),
     listed_rows,
 )
-EXPENSIVE = Table(
+EXPENSIVE = ReportTable(
     "expensive",
     (
         "request_id",
@@ -118,7 +118,7 @@ EXPENSIVE = Table(
     ),
     _expensive_rows,
 )
-PEOPLE = Table(
+PEOPLE = ReportTable(
     "people",
     (
         "user_id",

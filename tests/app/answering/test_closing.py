@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.answers.answer import Answer, Budget
+from app.answering.answers.answer import Answer, WindowUse
 from app.answering.answers.parts import ProsePart, Reason
 from app.answering.citing.citation import CONFIRMED
 from app.answering.closing import reported
@@ -13,7 +13,7 @@ from app.answering.prompt import Component, Prompt, Segment
 from app.answering.question import Question
 from app.answering.quoting.strategy import by_quotes
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Outcome, Quote, Selection
+from app.answering.states.reading import Decision, Extract, Selection
 from app.answering.states.sources import Grounding
 from app.answering.states.strategy import Begun
 from app.types import Components, Principal, Role
@@ -54,10 +54,10 @@ def report(finished: Finished, grounding: Grounding | None, *, question: Questio
     return reported(Begun(question=question, grounding=grounding, answer=finished, meter=meter), finished)
 
 
-def quoted(outcome: Outcome) -> Answer:
+def quoted(outcome: Decision) -> Answer:
     """The report of an answer by quotes: one sentence with its date highlighted."""
     shown = source(TEXT)
-    quote = Quote(shown, Span(0, 34), TEXT[:34], SURE, Span(28, 33))
+    quote = Extract(shown, Span(0, 34), TEXT[:34], SURE, Span(28, 33))
     selection = Selection(() if outcome == "refused" else (quote,), SURE, outcome, decides=True, threshold=0.5)
     grounding = grounding_of(QUESTION, Context((shown,), (), 9))
     return report(by_quotes(grounding, selection), grounding)
@@ -96,14 +96,14 @@ def test_an_answer_by_quotes_names_the_model_that_found_the_words_and_counts_wha
 
 
 @pytest.mark.parametrize(("outcome", "reason"), [("unsure", "unsure"), ("refused", "not_in_sources")])
-def test_nearest_passages_and_a_refusal_are_no_answer(outcome: Outcome, reason: str) -> None:
+def test_nearest_passages_and_a_refusal_are_no_answer(outcome: Decision, reason: str) -> None:
     given = quoted(outcome)
 
     assert (given.answered, given.reason) == (False, reason)
 
 
 @pytest.mark.parametrize(("outcome", "cited"), [("answered", ("chunk_1",)), ("unsure", ("chunk_1",)), ("refused", ())])
-def test_each_chunk_that_is_cited_is_reported_once(outcome: Outcome, cited: tuple[str, ...]) -> None:
+def test_each_chunk_that_is_cited_is_reported_once(outcome: Decision, cited: tuple[str, ...]) -> None:
     given = quoted(outcome)
 
     assert (given.sources.presented, given.sources.cited) == (("chunk_1",), cited)
@@ -118,7 +118,7 @@ def test_each_chunk_that_is_cited_is_reported_once(outcome: Outcome, cited: tupl
     ],
 )
 def test_each_part_is_reported_with_the_places_of_its_footnotes(
-    outcome: Outcome, parts: list[tuple[str, tuple[int, ...]]], lead: str | None
+    outcome: Decision, parts: list[tuple[str, tuple[int, ...]]], lead: str | None
 ) -> None:
     given = quoted(outcome)
 
@@ -168,7 +168,7 @@ def test_a_prompt_counts_where_the_model_has_read_it(read: int, components: Comp
     given = report(generated(prompt_tokens=read), grounding_of(QUESTION))
 
     assert given.usage.components == components
-    assert given.budget == Budget(context_window=64, reserved_output=8, prompt_tokens=7)
+    assert given.budget == WindowUse(context_window=64, reserved_output=8, prompt_tokens=7)
 
 
 def test_a_dry_run_plans_the_call_that_it_does_not_make() -> None:
@@ -198,6 +198,6 @@ def test_a_reply_without_a_search_has_no_sources_and_no_room() -> None:
 
     assert (given.answered, given.text) == (True, "Hello.")
     assert (given.sources.retrieved, given.sources.presented) == (0, ())
-    assert given.budget == Budget(context_window=0, reserved_output=0, prompt_tokens=0)
+    assert given.budget == WindowUse(context_window=0, reserved_output=0, prompt_tokens=0)
     assert (given.timings_ms["queue"], given.timings_ms["retrieve"], given.timings_ms["rerank"]) == (0.0, 0.0, 0.0)
     assert given.timings_ms["first_token"] is None

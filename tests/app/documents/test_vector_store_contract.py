@@ -1,7 +1,8 @@
 """What every vector store does, fed as ingestion feeds it. A store joins by a function that opens it, in `STORES`."""
 
 from collections.abc import Callable, Iterator, Mapping
-from enum import IntEnum
+from contextlib import suppress
+from enum import Enum, IntEnum
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import sqlalchemy as sa
 
 from app.db.chunks import ChunkRepository
 from app.db.publishing import CommitResult, Version
+from app.db.removal import FollowRemoval, Removal
 from app.db.session import Database
 from app.documents.adapters.faiss_vectors import FaissVectors
 from app.documents.adapters.word_index import WordIndex
@@ -25,7 +27,6 @@ from tests.databases import migrated_file, sqlite_database
 __all__ = ["migrated_file", "sqlite_database"]
 
 EQUAL = Differences()
-NO_KEYS: Keys = np.empty(0, np.int64)
 
 Open = Callable[[Path, int, ChunkRepository], VectorStore]
 
@@ -53,6 +54,18 @@ class Moment(IntEnum):
     COMMITTED = 2
     FORGOTTEN = 3
     PUBLISHED = 4
+
+
+class Deletion(Enum):
+    """The ways to delete a document."""
+
+    DOCUMENT = "a document"
+    MATCHING = "all with its metadata"
+    COLLECTION = "its collection"
+
+
+class Died(Exception):
+    """The process is gone inside of a transaction, which is rolled back."""
 
 
 class Shelf:
@@ -91,21 +104,21 @@ class Shelf:
         extraction, passages = extraction_of(texts)
         job = library.claim()
 
-        def rows(keys: Keys) -> IndexRows:
-            return IndexRows(
-                keys=keys,
-                vectors=vectors,
-                tenant_id=tenant_id,
-                collection_id=document.collection_id,
-                document_id=document.id,
-                version=job.version,
-                texts=texts,
-            )
+        rows = IndexRows(
+            keys=library.jobs.take_keys({job: count})[job],
+            vectors=vectors,
+            tenant_id=tenant_id,
+            collection_id=document.collection_id,
+            document_id=document.id,
+            version=job.version,
+            texts=texts,
+        )
 
         def follow(connection: sa.Connection, keys: Keys, removed: Keys) -> None:
-            self.indexes.write_in(connection, rows(keys), removed=removed)
+            assert keys.tolist() == rows.keys.tolist(), "those that were staged"
+            self.indexes.write_in(connection, rows, removed=removed)
 
-        self.indexes.stage([rows(NO_KEYS)])
+        self.indexes.stage([rows])
         if dies_after >= Moment.COMMITTED:
             version = Version(
                 job=job,
@@ -120,16 +133,39 @@ class Shelf:
             self._after(result, rows, dies_after)
         return document
 
-    def _after(self, result: CommitResult, rows: Callable[[Keys], IndexRows], dies_after: Moment) -> None:
+    def _after(self, result: CommitResult, rows: IndexRows, dies_after: Moment) -> None:
         if dies_after >= Moment.FORGOTTEN:
             self.indexes.forget(result.removed_keys)
         if dies_after >= Moment.PUBLISHED:
-            self.indexes.publish([rows(result.new_keys)])
+            self.indexes.publish([rows])
 
-    def delete(self, document: Document, *, dies_after: Moment = Moment.FORGOTTEN) -> None:
-        removal = self.library.documents.delete(document.id, tenant_id="t1")
-        if dies_after >= Moment.FORGOTTEN:
-            self.indexes.forget(removal.keys)
+    def delete(
+        self, document: Document, *, by: Deletion = Deletion.DOCUMENT, dies_after: Moment = Moment.FORGOTTEN
+    ) -> None:
+        """Delete a document of t1 by one of the ways, up to a moment; STAGED: its transaction is rolled back."""
+
+        def follow(connection: sa.Connection, keys: Keys) -> None:
+            self.indexes.remove_in(connection, keys)
+            if dies_after < Moment.COMMITTED:
+                raise Died
+
+        with suppress(Died):
+            removal = self._removed(document, by, follow)
+            if dies_after >= Moment.FORGOTTEN:
+                self.indexes.forget(removal.keys)
+
+    def _removed(self, document: Document, by: Deletion, follow: FollowRemoval) -> Removal:
+        documents, collections = self.library.documents, self.library.collections
+        match by:
+            case Deletion.DOCUMENT:
+                return documents.delete(document.id, tenant_id="t1", follow=follow)
+            case Deletion.MATCHING:
+                mine = Comparison("matter", "$eq", "closed")
+                return documents.delete_matching(
+                    mine, tenant_id="t1", created_until=document.created_at, limit=9, follow=follow
+                )[0]
+            case Deletion.COLLECTION:
+                return collections.delete(document.collection_id, tenant_id="t1", force=True, follow=follow)
 
     def exact(self, vector: Vectors, scope: Scope, k: int) -> list[tuple[int, float]]:
         """The nearest by SQL alone."""
@@ -275,23 +311,28 @@ def test_after_a_replacement_that_died_between_two_moments_a_repair_leaves_no_di
 
 
 @pytest.mark.parametrize("reopened", [False, True], ids=["the same process", "a new one"])
-def test_after_a_deletion_that_died_behind_its_commit_a_repair_leaves_no_difference(
-    shelf: Shelf, reopened: bool
+@pytest.mark.parametrize("moment", [Moment.STAGED, Moment.COMMITTED, Moment.FORGOTTEN])
+@pytest.mark.parametrize("by", Deletion)
+def test_after_a_deletion_that_died_between_two_moments_a_repair_leaves_no_difference(
+    shelf: Shelf, by: Deletion, moment: Moment, reopened: bool
 ) -> None:
-    gone = shelf.put(10)
     shelf.put(70)
+    other = shelf.library.collections.create("t1", "Other").id
+    gone = shelf.put(10, collection_id=other, metadata={"matter": "closed"})
     shelf.indexes.rest()
-    shelf.delete(gone, dies_after=Moment.COMMITTED)
+    shelf.delete(gone, by=by, dies_after=moment)
+    left = 80 if moment is Moment.STAGED else 70
     (vector,) = shelf.unit(1)
     shown = shelf.chunks.chunks([key for key, _ in shelf.found(vector, Scope("t1"), 500)], scope=Scope("t1"))
-    assert len(shown) == 70, "SQL hides what an index still holds"
+    assert len(shown) == left, "SQL hides what an index still holds"
     if reopened:
         shelf.open()
 
     shelf.repaired()
 
     assert shelf.told() == EQUAL
-    assert len(shelf.store) == 70
+    assert len(shelf.store) == left
+    assert_exact(shelf, Scope("t1"), k=7)
 
 
 def test_telling_changes_nothing(shelf: Shelf) -> None:

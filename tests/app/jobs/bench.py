@@ -133,6 +133,7 @@ class Bench:
         self.chunks = ChunkRepository(library.database)
         self.index = HookedIndex(folder / "index", embedder=EMBEDDER, generation=library.generation, chunks=self.chunks)
         self.lexical = WordIndex(folder / "lexical", database=library.database, chunks=self.chunks, engine="sql")
+        self.indexes = Indexes(self.index, self.lexical)
         self.jobs = CountingJobs(library.database)
         chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
         self.worker = Worker(
@@ -140,7 +141,7 @@ class Bench:
             files=self.files,
             pipeline=Pipeline(self.extractor, chunker, self.embedder, block_passages=block_passages),
             embedder=self.embedder,
-            indexes=Indexes(self.index, self.lexical),
+            indexes=self.indexes,
             ledger=self.ledger,
             metrics=self.metrics,
             boot_id=boot_id,
@@ -148,7 +149,7 @@ class Bench:
             parsers=parsers,
         )
 
-    def upload(self, text: str, **fields: str) -> Document:
+    def upload(self, text: str, **fields: object) -> Document:
         """As the intake does: the original is stored before the row is committed, and so before a worker reads it."""
         content = text.encode()
         received = self.files.spool.receive([content], name=new_id("in"), limit=len(content))
@@ -160,8 +161,10 @@ class Bench:
 
     def delete(self, document: Document) -> None:
         """As the intake does: SQL forgets, then the indexes and the disk."""
-        removal = self.library.documents.delete(document.id, tenant_id=self.library.tenant_id)
-        self.index.forget(removal.keys)
+        removal = self.library.documents.delete(
+            document.id, tenant_id=self.library.tenant_id, follow=self.indexes.remove_in
+        )
+        self.indexes.forget(removal.keys)
         self.files.drop(removal.originals)
 
     def assert_consistent(self) -> None:

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.chunks import ChunkRepository
-from app.db.generations import Generation
+from app.db.generations import IndexGeneration
 from app.db.vectors import VectorRepository
 from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.adapters.word_index import WordIndex
@@ -124,7 +124,7 @@ def running(
         chunks, ledger = ChunkRepository(state.database), Ledger(state.database, boot_id="boot-1")
         lexical = WordIndex(data_dir / "lexical", database=state.database, chunks=chunks)
 
-        def line(generation: Generation) -> EmbedderStack:
+        def line(generation: IndexGeneration) -> EmbedderStack:
             for embedder in (configured, *others):
                 if generation.is_of(embedder.info):
                     return _line(embedder, state, chunks, ledger, lexical)

@@ -7,7 +7,7 @@ import pytest
 from app.answering.citing.citation import CONFIRMED
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.states.reading import Quote, Selection
+from app.answering.states.reading import Extract, Selection
 from app.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
 from app.suggestions.drafting import Proposal
 from retrieval.types import Hit, Scores, Source, Span
@@ -35,7 +35,7 @@ def selection(
 ) -> Selection:
     found = chunk(TEXT)
     source = Source(1, Hit(found, Scores(fused=1.0)), (Span(0, len(TEXT)),), "", TEXT, 1, compressed=False)
-    quote = Quote(source, span, TEXT[span.start_char : span.end_char], score, highlight)
+    quote = Extract(source, span, TEXT[span.start_char : span.end_char], score, highlight)
     return Selection((quote,), score, outcome)  # type: ignore[arg-type]
 
 

@@ -7,7 +7,7 @@ import pytest
 from app.answering.metering.call_kinds import CallNumber
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.quoter import PassageReader
 from app.answering.quoting.selection import NEAREST
 from app.answering.states.reading import ANSWERED, Selection
 from app.db.session import Database
@@ -51,7 +51,7 @@ def select(
     meter: Meter, reader: PointingReader | None, *, question: Question = QUESTION, abstention: float | None = 1.0
 ) -> Selection:
     """The selection; unless told otherwise every question is answered."""
-    quoter = Quoter(embedder=HashingEmbedder(), reader=reader)
+    quoter = PassageReader(embedder=HashingEmbedder(), reader=reader)
     return quoter.open(grounding_of(question, CONTEXT), meter=meter, abstention=abstention).read()
 
 
@@ -108,7 +108,7 @@ def test_a_reader_that_breaks_leaves_no_open_row(ledger: Ledger, meter: Meter) -
 def test_a_selection_that_is_stopped_ends_with_its_batch_and_bills_what_was_read(ledger: Ledger, meter: Meter) -> None:
     reader = GatedReader("4 May")
     reader.open.set()
-    quoter = Quoter(embedder=HashingEmbedder(), reader=reader)
+    quoter = PassageReader(embedder=HashingEmbedder(), reader=reader)
 
     opened = quoter.open(GROUNDING, meter=meter)
     meter.close()
@@ -123,7 +123,7 @@ def test_a_selection_that_is_stopped_ends_with_its_batch_and_bills_what_was_read
 
 def test_a_selection_that_nobody_wants_calls_no_model(ledger: Ledger, meter: Meter) -> None:
     meter.close()
-    quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
+    quoter = PassageReader(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
 
     opened = quoter.open(GROUNDING, meter=meter)
 
@@ -136,7 +136,7 @@ def test_the_first_call_is_on_the_ledger_when_a_selection_is_open_and_no_model_h
     ledger: Ledger, meter: Meter, has_reader: bool
 ) -> None:
     reader = PointingReader("4 May")
-    quoter = Quoter(embedder=HashingEmbedder(), reader=reader if has_reader else None)
+    quoter = PassageReader(embedder=HashingEmbedder(), reader=reader if has_reader else None)
 
     opened = quoter.open(GROUNDING, meter=meter)
 
@@ -148,7 +148,7 @@ def test_the_first_call_is_on_the_ledger_when_a_selection_is_open_and_no_model_h
 
 
 def test_without_sources_nothing_is_metered(ledger: Ledger, meter: Meter) -> None:
-    quoter = Quoter(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
+    quoter = PassageReader(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
 
     opened = quoter.open(grounding_of(QUESTION), meter=meter)
 
