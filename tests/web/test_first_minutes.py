@@ -41,6 +41,9 @@ async def test_an_empty_installation_says_what_it_reads_and_offers_a_sample(open
     assert await card.locator(".overview-head span").inner_text() == "MD"
     assert "A guide for passengers" in await card.locator("blockquote").inner_text()
     assert "The line · Timetable · Fares" in await card.inner_text()
+    await page.get_by_role("link", name="Ask", exact=True).click()
+    await seen(page, "h1", "Ask about what is in your documents")
+    await card.wait_for()
 
 
 async def suggesting(page: "Page", question: str, *, confirmed: bool = True) -> None:
@@ -76,12 +79,12 @@ async def test_one_click_on_a_suggested_question_asks_it_of_its_document(
     await page.wait_for_url("**/#/c/*")
 
 
-@pytest.mark.parametrize("confirmed", [True, False])
+@pytest.mark.parametrize(("confirmed", "width"), [(True, 1280), (False, 1280), (False, 390)])
 async def test_a_suggestion_says_where_its_answer_was_not_confirmed(
-    open_page: Opening, tenant: Tenant, confirmed: bool
+    open_page: Opening, tenant: Tenant, confirmed: bool, width: int
 ) -> None:
     tenant.upload("the log.pdf", LOG)
-    page = await open_page()
+    page = await open_page(width=width)
     await suggesting(page, QUESTION, confirmed=confirmed)
     await page.get_by_label("API key").fill(tenant.key)
     await page.get_by_role("button", name="Sign in").click()
@@ -91,6 +94,9 @@ async def test_a_suggestion_says_where_its_answer_was_not_confirmed(
     assert ("not confirmed" in await suggested.inner_text()) is not confirmed
     over = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert over <= 0
+    lefts = "card => [...card.querySelectorAll('h3, button')].map((one) => one.getBoundingClientRect().left)"
+    heading, button = await page.locator(".overview-card").evaluate(lefts)
+    assert heading == button, "in line with the title"
 
 
 async def test_a_long_text_can_be_pasted_on_the_documents_screen(open_page: Opening, tenant: Tenant) -> None:
@@ -136,6 +142,7 @@ async def test_an_address_is_fetched_where_the_server_does_that(open_page: Openi
     dialog = page.get_by_role("dialog", name="Add a text or a page of the web")
     await dialog.get_by_label("The text, or an address").fill("https://harbour.example/ropes")
     violations = await found_in(page, "an address")
+    assert await dialog.evaluate("one => one.scrollWidth <= one.clientWidth"), "nothing is cut off"
     await dialog.get_by_role("button", name="Add it").click()
     await page.get_by_role("link", name="Open ropes.txt").wait_for()
     await dialog.wait_for(state="detached")
