@@ -69,7 +69,7 @@ from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import Rerater
 from app.usage.ledger.settlement_journal import SettlementJournal
 from app.usage.overview.reports import OverviewReports
-from app.usage.overview.weekly import weekly_summary_to
+from app.usage.overview.weekly import weekly_summaries
 from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from app.usage.reports.raw_ledger import RawLedger
 from app.usage.reports.reports import UsageReports
@@ -177,9 +177,11 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
             telemetry=base.telemetry,
             serving=serving,
         )
-        weekly = weekly_summary_to(
-            settings.summary_webhook,
+        weekly = weekly_summaries(
+            url=settings.summary_webhook,
+            addresses=settings.summary_mail,
             webhooks=usage.webhooks,
+            mailer=access.mailer,
             database=base.database,
             reports=usage.overview,
             tenant_id=DEFAULT_TENANT,

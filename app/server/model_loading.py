@@ -57,7 +57,7 @@ class Foundation:
     neighbours: Neighbours
     passwords: Passwords
     delivery: AlertDelivery
-    weekly: WeeklySummary | None
+    weekly: tuple[WeeklySummary, ...]
 
 
 @contextmanager
@@ -266,12 +266,11 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
             failed="ledger.reconciliation_failed",
         ),
     )
-    weekly = foundation.weekly
-    if weekly is not None:
+    if foundation.weekly:
         _start(
             stack,
             PeriodicThread(
-                lambda: leads() and weekly.work(),
+                lambda: leads() and [weekly.work() for weekly in foundation.weekly],
                 name="weekly-summary",
                 interval=_WEEKLY_SECONDS,
                 failed="weekly_summary.failed",

@@ -106,6 +106,12 @@ class ServerSettings(BaseModel, frozen=True):
         description="URL that the first tenant's overview of each week, beside the week before, is posted to as JSON; "
         "empty: none is sent.",
     )
+    summary_mail: str = Field(
+        default="",
+        max_length=5500,
+        description="Mail addresses, comma-separated, that the same overview is mailed to as text; needs "
+        "FOOTNOTE_SMTP_URL. Empty: none is mailed.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log level."
     )
