@@ -1,6 +1,7 @@
 """app.documents.adapters.pgvector_store: equal to SQL at every commit, and free of the traps of pgvector's plans."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -136,18 +137,29 @@ def test_where_the_index_gives_up_early_every_vector_is_compared(shelf: Shelf, m
     assert_found_exactly(shelf, question, Scope("t2"), 20)
 
 
-def test_a_prepared_statement_gets_a_plan_of_its_own_for_every_tenant(shelf: Shelf) -> None:
+def test_a_prepared_statement_gets_a_plan_of_its_own_for_every_tenant(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for tenant_id in ("t1", "t2"):
         shelf.put(30, tenant_id=tenant_id)
     shelf.indexes.rest()
-    for number in range(24):
-        shelf.found(shelf.unit(1)[0], Scope(f"t{number % 2 + 1}"), 3)
-
     prepared = sa.text(
         "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE :ours AND NOT from_sql"
     )
-    with shelf.database.read() as connection:
+    with shelf.database.session() as connection:
+
+        @contextmanager
+        def reading() -> Iterator[sa.Connection]:
+            connection.exec_driver_sql("BEGIN")
+            yield connection
+            connection.exec_driver_sql("COMMIT")
+
+        monkeypatch.setattr(shelf.database, "read", reading)  # the statements are prepared for one connection
+        for number in range(24):
+            shelf.store.search_vector(shelf.unit(1)[0], scope=Scope(f"t{number % 2 + 1}"), k=3)
         plans = connection.execute(prepared, {"ours": f"%{TABLE}%"}).all()
+        monkeypatch.undo()
+
     assert sum(row.custom_plans for row in plans) >= 10, "the driver prepares what it sends often"
     assert sum(row.generic_plans for row in plans) == 0
 
