@@ -18,7 +18,7 @@ from app.answering.generating.wording import read_wording
 from app.answering.languages.table import languages
 from app.answering.metering.meter import Meters
 from app.answering.question import AnswerDefaults
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.quoting.strategy import Quoting
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
@@ -46,6 +46,7 @@ from app.documents.index_ports import VectorStore, VectorStores, WordStore
 from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
 from app.errors import SetupError
+from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.models.loading import load_embedder, load_generator, load_reader
 from app.server.embedder_swap import EmbedderStack
@@ -135,19 +136,16 @@ class Assembly:
 
             # without a language model, tokens are counted by the embedder's tokenizer
             generator = load_generator(self.settings, embedder) if self.settings.extractive else self.generator
-            worker = Worker(
+            ingestion = Ingestion(
                 jobs=self.jobs,
                 files=self.files,
                 pipeline=Pipeline(self.extractor, chunker, embedder, timed=timed),
-                embedder=embedder,
-                indexes=Indexes(index, self.lexical),
-                ledger=self.ledger,
-                metrics=self.instruments.metrics,
+                billing=Billing(self.ledger, embedder),
                 instruments=self.instruments,
-                boot_id=self.boot_id,
                 passwords=self.passwords,
-                parsers=self.parsers,
             )
+            indexes = Indexes(index, self.lexical)
+            worker = Worker(ingestion, indexes=indexes, boot_id=self.boot_id, parsers=self.parsers)
             return Models(
                 embedder=embedder,
                 engine=generator[2],
@@ -191,8 +189,10 @@ class Assembly:
             min_evidence=limits.min_evidence,
             names=DocumentNames(self.database),
         )
-        quoter, memo = PassageReader(embedder=embedder, reader=reader, judge=self.judge), Memo()
-        quoting = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=engine.info.context_window)
+        passage_reader, memo = PassageReader(embedder=embedder, reader=reader, judge=self.judge), Memo()
+        quoting = Quoting(
+            passage_reader=passage_reader, tokenizer=tokenizer, limits=limits, window=engine.info.context_window
+        )
         verification = Verification(embedder=embedder, entailment=self.entailment)
         summariser = Summariser(engine=engine, tokenizer=tokenizer) if settings.overflow == "summarise" else None
 
@@ -201,7 +201,7 @@ class Assembly:
             return Generating(
                 generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits, wording=asking.wording),
                 prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=limits, asking=asking, overflow=summariser),
-                quoter=quoter,
+                passage_reader=passage_reader,
                 verification=verification,
                 memo=memo,
                 quote_unverified=settings.quotes_unconfirmed,

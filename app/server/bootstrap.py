@@ -336,7 +336,7 @@ def _corpus(
         CollectionRepository(database, clock=base.clock),
         ContentRepository(database),
     )
-    files = document_files(settings.data_dir, OriginalRepository(database, boot_id=base.boot_id, clock=base.clock))
+    files = document_files(settings, OriginalRepository(database, boot_id=base.boot_id, clock=base.clock))
     files.recover()
     intake = Intake(
         documents=documents,

@@ -19,6 +19,7 @@ from app.documents.index_ports import VectorStore
 from app.documents.indexes import Indexes
 from app.documents.reembedding import Reembedder
 from app.errors import SetupError
+from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.models.extractive import NoEngine
 from app.server.assembly import vector_stores_of
@@ -169,16 +170,14 @@ def _line(
 
     def assemble(index: VectorStore) -> Models:
         engine = NoEngine(revision="1", context_window=2000)
-        worker = Worker(
+        ingestion = Ingestion(
             jobs=state.corpus.jobs,
             files=state.corpus.files,
             pipeline=Pipeline(LocalExtractor(), chunker, embedder),
-            embedder=embedder,
-            indexes=Indexes(index, lexical),
-            ledger=ledger,
-            metrics=state.telemetry.metrics,
-            boot_id="boot-1",
+            billing=Billing(ledger, embedder),
+            instruments=state.telemetry.instruments,
         )
+        worker = Worker(ingestion, indexes=Indexes(index, lexical), boot_id="boot-1")
         answerer = make_answerer(
             finder=Finder(search=Search(index, lexical, chunks), vectors=QuestionVectors(embedder)),
             engine=engine,

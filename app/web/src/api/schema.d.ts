@@ -2420,7 +2420,7 @@ export interface components {
       summary: components["schemas"]["SummaryQuoteBody"][];
       /**
        * Questions
-       * @description At most three questions that it answers; each was asked, and its answer confirmed.
+       * @description At most three questions that it answers, the confirmed first; each was asked of it. Where rules find fewer, the last is what the document is about.
        */
       questions: components["schemas"]["SuggestedQuestionBody"][];
       /**
@@ -8493,10 +8493,15 @@ export interface components {
       page_end: number | null;
       /**
        * Answer
-       * @description The words of the quote that answer.
+       * @description The words of the quote that answer; all of it where the question is what the document is about.
        * @example 1987
        */
       answer: string;
+      /**
+       * Confirmed
+       * @description Whether the answer was confirmed when the question was asked of the document. Else it was given, from the sentence that the question was made of, and not confirmed.
+       */
+      confirmed: boolean;
     };
     /**
      * SummaryQuoteBody
