@@ -303,10 +303,8 @@ class _Plans:
 
     def __init__(self, table: VectorTable, *conditions: sa.ColumnElement[bool]) -> None:
         rows = table.rows
-        product: Callable[[object], Any] = sa.cast(rows.c.v, VECTOR).op(
-            "<#>", return_type=sa.Double()
-        )  # the question's is not rounded
-        distance: sa.Label[float] = product(_QUERY).label("distance")
+        whole = sa.cast(rows.c.v, VECTOR)  # as float32, so that the question is not rounded to float16
+        distance: sa.Label[float] = whole.op("<#>", return_type=sa.Double())(_QUERY).label("distance")
         everything = sa.select(rows.c.key, distance).where(*conditions).cte("everything").prefix_with("MATERIALIZED")
         self.exact = _best(everything)
         by_index = rows.c.v.op("<#>")(sa.cast(_QUERY, table.halfvec))

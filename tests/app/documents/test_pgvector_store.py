@@ -15,7 +15,7 @@ from app.db.dialect import require_pgvector
 from app.db.session import Database
 from app.documents.adapters import pgvector_store
 from app.documents.adapters.pgvector_store import PgVectors, PgVectorStores
-from app.documents.index_ports import Differences
+from app.documents.index_ports import Differences, IndexRows
 from app.errors import SetupError
 from retrieval.ports import Vectors
 from retrieval.types import Comparison, Scope
@@ -257,6 +257,26 @@ def test_a_row_of_another_document_under_a_key_is_replaced(shelf: Shelf) -> None
 
     assert shelf.told() == EQUAL
     assert_found_exactly(shelf, shelf.unit(1)[0], Scope("t1"), 3)
+
+
+def test_what_is_written_twice_is_there_once_as_written_last(shelf: Shelf) -> None:
+    """As when two processes fill in the same vectors."""
+    document = shelf.put(2)
+    keys, vectors = shelf.chunks.vectors([1, 2], generation=shelf.store.generation)
+    again = IndexRows(
+        keys=keys,
+        vectors=-vectors,
+        tenant_id="t1",
+        collection_id=document.collection_id,
+        document_id=document.id,
+        version=1,
+        texts=["", ""],
+    )
+    with shelf.database.write() as connection:
+        shelf.store.write_in(connection, again)
+
+    assert len(shelf.store) == 2
+    assert shelf.found(-vectors[0], Scope("t1"), 1) == [(1, pytest.approx(1.0, abs=1e-3))]
 
 
 def test_a_document_that_is_deleted_while_its_vectors_are_filled_in_gets_none(
