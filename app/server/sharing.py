@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import sqlalchemy as sa
 
-from app.db.dialect import sqlite_file
+from app.db.dialect import clock_of, sqlite_file
 from app.db.job_queue import lock_orphans
 from app.db.jobs import JobRepository
 from app.db.migration import require_newest, upgrade
@@ -102,6 +102,7 @@ class Neighbours:
         self._shared = settings.shared
         self.boot_id = boot_id
         self.gone = not_living if self._shared else all_but(boot_id)
+        self.clock_in = clock_of if self._shared else None
         self.may_claim = may_claim(boot_id) if self._shared else lambda _: True
 
     @contextmanager

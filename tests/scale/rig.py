@@ -79,7 +79,8 @@ class Member:
     def beat(self) -> int:
         """How often it beat so far."""
         with self.rig.database.read() as connection:
-            return connection.execute(sa.select(process.c.beat).where(process.c.boot_id == self.boot_id)).scalar_one()
+            mine = sa.select(process.c.beat).where(process.c.boot_id == self.boot_id)
+            return int(connection.execute(mine).scalar_one())
 
     def beats_beyond(self, beat: int) -> None:
         """Wait until it has beaten more often."""
