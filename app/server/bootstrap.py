@@ -344,7 +344,7 @@ def _corpus(
         CollectionRepository(database, clock=base.clock),
         ContentRepository(database),
     )
-    files = document_files(settings.data_dir, base.owned(OriginalRepository))
+    files = document_files(settings, base.owned(OriginalRepository))
     stack.enter_context(base.neighbours.strays_deleted(files))
     intake = Intake(
         documents=documents,

@@ -1,13 +1,12 @@
 """A process beside others on one database: its presence, and what becomes of the work of those that are gone."""
 
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TypeAlias
 
 import sqlalchemy as sa
 
-from app.db.dialect import clock_of, sqlite_file
+from app.db.dialect import advisory_lock, clock_of, require_pgvector, sqlite_file
 from app.db.job_queue import lock_orphans
 from app.db.jobs import JobRepository
 from app.db.migration import require_newest, upgrade
@@ -57,11 +56,11 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "a PostgreSQL database in FOOTNOTE_DATABASE_URL",
     ),
     (
-        lambda settings: getattr(settings, "vector_store", "faiss") != "faiss",
+        lambda settings: settings.vector_store == "pgvector",
         "FOOTNOTE_VECTOR_STORE=pgvector, since an index in memory does not learn of what others ingest",
     ),
     (
-        lambda settings: bool(getattr(settings, "originals", "")),
+        lambda settings: bool(settings.originals),
         "FOOTNOTE_ORIGINALS, a bucket (s3://…) or a folder that every process mounts",
     ),
     (
@@ -117,10 +116,15 @@ class Neighbours:
         database = Database.open(self._settings.resolved_database_url, session_name=name)
         with ExitStack() as stack:
             stack.callback(database.close)
+            if not self._shared:
+                stack.enter_context(server_lock(database))
+            if self._settings.vector_store == "pgvector":
+                with database.write() as connection:
+                    advisory_lock(connection, "pgvector")  # two first starts create one extension
+                    require_pgvector(connection)
             if self._shared:
                 require_newest(database)
             else:
-                stack.enter_context(server_lock(database))
                 upgrade(database, copies=self._settings.data_dir / "backups")
             yield database
 
@@ -234,7 +238,6 @@ def present(
             boot_id=boot_id,
             role=role,
             version=version,
-            host=socket.gethostname(),
             release=release,
             on_buried=on_buried,
         )
