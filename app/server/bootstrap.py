@@ -304,6 +304,7 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
         observers=observers,
         journal=journal,
         currency=base.settings.currency,
+        clock_in=base.neighbours.clock_in,
     )
     replayed = ledger.settle_journaled()  # exact counts first: calls still open after that were cut off
     if replayed:

@@ -171,6 +171,13 @@ BUGS = (
         _KILLED,
     ),
     Bug(
+        "calls are settled by the clocks of their processes",
+        "app/usage/ledger/ledger.py",
+        "        if self._clock_in is None:\n",
+        "        if self._clock_in is not self._journal:\n",
+        ("tests/app/usage/ledger/test_ledger.py",),
+    ),
+    Bug(
         "only some of what is missing is named",
         _SHARING,
         """needs {'; '.join(missing)}.""",
