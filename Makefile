@@ -18,7 +18,13 @@ $(VENV)/.installed-$(EXTRA): pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(VENV)/.installed-$(EXTRA)
-	$(PIP_INSTALL) -e '.[$(EXTRA),postgres,oidc,mcp,otel]' --group dev
+	$(PIP_INSTALL) -e '.[$(EXTRA),postgres,oidc,mcp,otel,s3]' --group dev
+	@touch $@
+
+# A bucket for the tests. moto wants an older python-dateutil than the constraints have, so it lives apart.
+$(VENV)/moto/.installed: tests/moto.txt | $(VENV)/bin/python
+	$(PYTHON) -m venv $(VENV)/moto
+	$(VENV)/moto/bin/python -m pip install -q --disable-pip-version-check --no-deps -r tests/moto.txt
 	@touch $@
 
 $(VENV)/.models: | $(VENV)/.installed-$(EXTRA)
@@ -32,7 +38,7 @@ run: $(VENV)/.installed-$(EXTRA) $(VENV)/.models
 WORKERS ?= 4
 # ARGS are pytest's. --exhaustive runs also what repeats other tests at length, and properties with all their examples. Tests that need
 # something this machine does not have (a browser, npm's packages, LibreOffice) are skipped by name and reason.
-test: $(VENV)/.installed-dev $(VENV)/.models web-packages
+test: $(VENV)/.installed-dev $(VENV)/moto/.installed $(VENV)/.models web-packages
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 check: $(VENV)/.installed-dev
@@ -87,6 +93,7 @@ bench-engine: $(VENV)/.installed-dev $(VENV)/.models
 SETS ?= ../shared/data
 bench-retrieval: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.retrieval.vectors --vectors 1000000 --flat --out docs/benchmarks/vectors.json
+	$(BIN)/python -m tests.bench.retrieval.pgvector --out docs/benchmarks/pgvector.json
 	$(BIN)/python -m tests.bench.retrieval.lexical --chunks 1000000 --out docs/benchmarks/lexical.json
 	$(BIN)/python -m tests.bench.retrieval.hybrid --chunks 1000000 --out docs/benchmarks/hybrid.json
 	$(BIN)/python -m tests.bench.retrieval.embedding $(SETS)/squad2-dev/corpus.jsonl --out docs/benchmarks/embedding.json
@@ -138,6 +145,7 @@ faults: faults-ledger faults-ingest faults-power
 # Faults that Footnote has had, planted one by one: each must fail a test.
 mutate: mutate-ledger
 	$(BIN)/python -m tests.mutations.jobs $(ARGS)
+	$(BIN)/python -m tests.mutations.presence $(ARGS)
 	$(BIN)/python -m tests.mutations.security $(ARGS)
 
 # Trains the default generator's adapter; goes on where it stopped.
@@ -173,7 +181,7 @@ lock: | $(VENV)/bin/python
 	$(BIN)/python docker/lock.py build/lock.json > build/requirements.lock
 
 # The locks of the container images, made where they run: Python 3.11 on Linux. PyTorch's index has torch without CUDA.
-IMAGE_EXTRAS := postgres,oidc,mcp,otel
+IMAGE_EXTRAS := postgres,oidc,mcp,otel,s3
 LOCKS := docker/locks
 MACHINE := $(shell uname -m)
 WITHOUT_CUDA := PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu $(MAKE) --no-print-directory lock

@@ -16,7 +16,7 @@ from app.backup.data_dir import is_locked
 from app.errors import AppError, SetupError
 from app.local_server import local_server
 from app.settings import Settings, load_settings
-from app.types import Target
+from app.types import ServerTarget
 
 _ALIVE_SECONDS = 5.0  # for a running server to say that it lives
 
@@ -82,7 +82,7 @@ def refused(response: httpx.Response) -> Refused:
 
 
 @contextmanager
-def connect(target: Target, *, with_models: bool = False, settings: Settings | None = None) -> Iterator[Client]:
+def connect(target: ServerTarget, *, with_models: bool = False, settings: Settings | None = None) -> Iterator[Client]:
     """Opens a client for the target: a server, the one that runs over the data dir, or an application in this process.
 
     The application runs until the block ends.

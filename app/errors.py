@@ -14,7 +14,7 @@ AppError
 │   ├── IdempotencyKeyReused
 │   ├── UrlNotAllowed
 │   └── UrlNotFetched
-├── Malformed                    400
+├── MalformedRequest             400
 ├── TooLarge                     413
 ├── TooSlow                      408
 ├── RateLimited                  429
@@ -63,6 +63,10 @@ class AnswerNotKept(Conflict):
     """A request with the same idempotency key succeeded, and its response cannot be replayed."""
 
 
+class TermsNotAccepted(Conflict):
+    """The licence of a model has terms that have to be accepted first."""
+
+
 class Unauthenticated(AppError):
     """The key is missing, unknown, revoked or expired."""
 
@@ -102,7 +106,7 @@ class UrlNotFetched(InvalidRequest):
     """The URL may be fetched, and no document came back."""
 
 
-class Malformed(AppError):
+class MalformedRequest(AppError):
     """The request breaks HTTP or multipart framing."""
 
 

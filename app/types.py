@@ -375,7 +375,7 @@ class Settlement:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ServerTarget:
     """The server that a command talks to, by URL and key; without a URL, the local data directory.
 
     Defined here and not in `app.client`, because `footnote --help` must not import an HTTP client.

@@ -36,7 +36,7 @@ _INITIALISED = (None, True, False, "gaussian", "eva", "orthogonal")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Difference:
+class LoRALayerWeights:
     """What one layer's weights [out, in] gain, `scale · b · a`: `a` is [rank, in], `b` is [out, rank]."""
 
     a: Tensor
@@ -74,7 +74,7 @@ class Adapter:
 
     name: str
     targets: Targets
-    differences: Mapping[str, Difference] = field(repr=False)
+    differences: Mapping[str, LoRALayerWeights] = field(repr=False)
 
 
 def read_adapter(folder: Path) -> Adapter:
@@ -143,7 +143,7 @@ def merge_adapter(model: nn.Module, adapter: Adapter) -> int:
 
 
 @torch.no_grad()
-def _add(module: str, weight: Tensor, change: Difference) -> None:
+def _add(module: str, weight: Tensor, change: LoRALayerWeights) -> None:
     a, b = (half.to(device=weight.device, dtype=torch.float32) for half in (change.a, change.b))
     merged = weight.float() + (b @ a) * change.scale
     largest = float(torch.stack(torch.aminmax(merged)).abs().max())
@@ -194,7 +194,7 @@ def _targets(settings: Mapping[str, Any]) -> Targets:
     )
 
 
-def _difference(module: str, pair: Mapping[str, Tensor], settings: Mapping[str, Any]) -> Difference:
+def _difference(module: str, pair: Mapping[str, Tensor], settings: Mapping[str, Any]) -> LoRALayerWeights:
     if set(pair) != {"A", "B"}:
         raise ValueError(f"{module} has one half of its difference only")
     a, b = pair["A"], pair["B"]
@@ -203,7 +203,7 @@ def _difference(module: str, pair: Mapping[str, Tensor], settings: Mapping[str, 
         raise ValueError(f"{module} has rank {a.shape[0]} and {b.shape[1]} where {rank} is declared")
     alpha = float(_by_pattern(settings.get("alpha_pattern"), module, settings["lora_alpha"]))
     # rank-stabilised LoRA (Kalajdzievski 2023, arXiv:2312.03732) divides by the root
-    return Difference(a, b, alpha / (math.sqrt(rank) if settings.get("use_rslora") else rank))
+    return LoRALayerWeights(a, b, alpha / (math.sqrt(rank) if settings.get("use_rslora") else rank))
 
 
 def _by_pattern(patterns: Mapping[str, Any] | None, module: str, default: Any) -> Any:

@@ -93,7 +93,7 @@ class SlabCache:
         size = self.pool.block_tokens
         return size * len(self.pool.match(keys[: limit // size])) if self._reuse else 0
 
-    def begin(self, owner: Hashable, keys: Sequence[BlockKey], *, tokens: int, limit: int) -> int | None:
+    def allocate(self, owner: Hashable, keys: Sequence[BlockKey], *, tokens: int, limit: int) -> int | None:
         """Give `owner` room for `tokens` tokens, the longest cached prefix already in it.
 
         Args:
@@ -196,7 +196,7 @@ class SlabCache:
         self._drop_copies(blocks)
         return freed
 
-    def release(self, owner: Hashable) -> None:
+    def deallocate(self, owner: Hashable) -> None:
         """Release the slab of `owner`, if it holds one."""
         held = self._held.pop(owner, None)
         if held is not None:

@@ -15,7 +15,7 @@ from generation.errors import EngineOutOfMemory, EngineStopped
 from generation.finisher import Ending, Finisher
 from generation.pacing import PrefillPace
 from generation.relief import LOOK_S, Relief
-from generation.scheduler import AdmissionFailed, Drafter, Plan, Scheduler
+from generation.scheduler import AdmissionFailed, BatchDrafter, Plan, Scheduler
 from generation.sequence import SequenceState
 from generation.step import DeviceLost, OutOfMemory, Runner, Sample
 from generation.types import FinishReason
@@ -31,7 +31,7 @@ _NO_MEMORY = str(EngineOutOfMemory())
 _STOPPED = str(EngineStopped())
 
 
-class Speculating(Drafter[SequenceState], Protocol):
+class Speculating(BatchDrafter[SequenceState], Protocol):
     """Drafts tokens and measures their cost; see `speculator.Speculator`."""
 
     def observe(self, *, rows: int, seconds: float) -> None:

@@ -29,7 +29,7 @@ _TRIAL = ((300, 150), (600, 1), (40, 1), (511, 1))
 """Tokens before and queries of each row by which the kernels are judged: several tiles, several splits, and one."""
 _TRIAL_BLOCK = 16
 _TOLERANCE = 0.02  # of the norm of what is attended
-Span = tuple[SequenceState, int, int]
+TokenRun = tuple[SequenceState, int, int]
 
 
 class Cache(Protocol):
@@ -41,7 +41,7 @@ class Cache(Protocol):
         """Tokens that need not be computed."""
         ...
 
-    def begin(self, owner: Hashable, keys: "Sequence[BlockKey]", *, tokens: int, limit: int) -> int | None:
+    def allocate(self, owner: Hashable, keys: "Sequence[BlockKey]", *, tokens: int, limit: int) -> int | None:
         """Room for a sequence."""
         ...
 
@@ -61,7 +61,7 @@ class Cache(Protocol):
         """Forget a share of the cached blocks; returns the bytes freed."""
         ...
 
-    def release(self, owner: Hashable) -> None:
+    def deallocate(self, owner: Hashable) -> None:
         """Give the room back."""
         ...
 
@@ -95,7 +95,7 @@ class Memory(Protocol):
         """The cache."""
         ...
 
-    def inputs(self, spans: Sequence[Span], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
+    def inputs(self, spans: Sequence[TokenRun], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
         """A step on the device, in one copy.
 
         Args:
@@ -117,7 +117,7 @@ class Slabs:
         self._blocked = blocked
         self._device = device
 
-    def inputs(self, spans: Sequence[Span], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
+    def inputs(self, spans: Sequence[TokenRun], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
         """See `Memory.inputs`."""
         rows = [Row(start, stop, owner.computed, self.cache.slab(owner)) for owner, start, stop in spans]
         packed = torch.tensor([*ids, *_positions(spans), *kept], device=self._device)
@@ -131,18 +131,18 @@ class Pages:
         self.cache = cache
         self._upload = upload
 
-    def rows(self, spans: Sequence[Span]) -> list[PagedRow]:
+    def rows(self, spans: Sequence[TokenRun]) -> list[PagedRow]:
         """The spans in the form that the paged attention reads."""
         return [PagedRow(start, stop, owner.computed, self.cache.table(owner)) for owner, start, stop in spans]
 
-    def inputs(self, spans: Sequence[Span], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
+    def inputs(self, spans: Sequence[TokenRun], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
         """See `Memory.inputs`."""
         tensors, carried = self.cache.tensors, [*ids, *_positions(spans), *kept]
         index = PagedIndex(tensors, self.rows(spans), carried=carried, upload=self._upload)
         return _inputs(index.carried.long(), len(ids), PagedBatch(tensors, index))
 
 
-def _positions(spans: Sequence[Span]) -> list[int]:
+def _positions(spans: Sequence[TokenRun]) -> list[int]:
     return [place for owner, start, stop in spans for place in range(owner.computed, owner.computed + stop - start)]
 
 

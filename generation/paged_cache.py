@@ -80,7 +80,7 @@ class PagedCache:
         size = self.pool.block_tokens
         return size * len(self.pool.match(keys[: limit // size])) if self._reuse else 0
 
-    def begin(self, owner: Hashable, keys: Sequence[BlockKey], *, tokens: int, limit: int) -> int | None:
+    def allocate(self, owner: Hashable, keys: Sequence[BlockKey], *, tokens: int, limit: int) -> int | None:
         """See `kv_cache.SlabCache.begin`; nothing is allocated, so memory cannot run out."""
         assert owner not in self._tables, "one block table per sequence"
         size = self.pool.block_tokens
@@ -122,7 +122,7 @@ class PagedCache:
         del share
         return 0
 
-    def release(self, owner: Hashable) -> None:
+    def deallocate(self, owner: Hashable) -> None:
         """See `kv_cache.SlabCache.release`."""
         self.pool.release(self._tables.pop(owner, array("i")))
         self._offered.pop(owner, None)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from generation.byte_tokenizer import ByteTokenizer
-from generation.remote_protocol import Chunk, ProtocolBroken, chunk_of, response_format
+from generation.remote_protocol import ProtocolBroken, StreamChunk, chunk_of, response_format
 from generation.types import GenerationRequest
 
 EXTENSION = "chat_template_kwargs"
@@ -49,7 +49,7 @@ def chat_body(request: GenerationRequest, *, model: str, tokenizer: ByteTokenize
     return body | response_format(request.constraint)
 
 
-def parse_chat_chunk(data: bytes) -> Chunk:
+def parse_chat_chunk(data: bytes) -> StreamChunk:
     """One event's JSON. What a model thinks, which servers send apart, is no text.
 
     Raises:

@@ -20,7 +20,7 @@ class ProtocolBroken(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class ServerCounts:
     """The server's token counts, including the chunk that carries them."""
 
     prompt_tokens: int | None
@@ -29,14 +29,14 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chunk:
+class StreamChunk:
     """One event of the stream. `token_ids` is None when the server does not send them."""
 
     text: str = ""
     token_ids: tuple[int, ...] | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
     finish_reason: FinishReason | None = None
-    usage: Usage | None = None
+    usage: ServerCounts | None = None
 
 
 def completion_body(request: GenerationRequest, *, model: str, cache_salt: str | None) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _optional(sampling: SamplingParams) -> dict[str, Any]:
     return fields
 
 
-def parse_chunk(data: bytes) -> Chunk:
+def parse_chunk(data: bytes) -> StreamChunk:
     """One event's JSON.
 
     Raises:
@@ -113,7 +113,7 @@ def parse_chunk(data: bytes) -> Chunk:
     return chunk_of(data, text_of=lambda choice: choice.get("text"))
 
 
-def chunk_of(data: bytes, *, text_of: Callable[[Mapping[str, Any]], object]) -> Chunk:
+def chunk_of(data: bytes, *, text_of: Callable[[Mapping[str, Any]], object]) -> StreamChunk:
     """One event's JSON, with the text that `text_of` finds in its choice.
 
     Raises:
@@ -130,7 +130,7 @@ def chunk_of(data: bytes, *, text_of: Callable[[Mapping[str, Any]], object]) -> 
         raise ProtocolBroken
     usage = _usage(event.get("usage"))
     if not choices:  # the usage's own chunk
-        return Chunk(usage=usage)
+        return StreamChunk(usage=usage)
     choice = choices[0]
     if not isinstance(choice, dict):
         raise ProtocolBroken
@@ -138,7 +138,7 @@ def chunk_of(data: bytes, *, text_of: Callable[[Mapping[str, Any]], object]) -> 
     if not isinstance(text, str):
         raise ProtocolBroken
     token_ids = _token_ids(choice.get("token_ids"))
-    return Chunk(
+    return StreamChunk(
         text=_well_formed(text),
         token_ids=token_ids,
         logprobs=_logprobs(choice.get("logprobs"), token_ids or ()),
@@ -155,7 +155,7 @@ def _finish_reason(reason: object) -> FinishReason | None:
     return _FINISH_REASONS[reason]
 
 
-def _usage(usage: object) -> Usage | None:
+def _usage(usage: object) -> ServerCounts | None:
     if usage is None:
         return None
     if not isinstance(usage, dict):
@@ -163,7 +163,7 @@ def _usage(usage: object) -> Usage | None:
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
     prompt = usage.get("prompt_tokens")
-    return Usage(
+    return ServerCounts(
         prompt_tokens=None if prompt is None else _count(prompt),
         completion_tokens=_count(usage.get("completion_tokens") or 0),
         cached_tokens=_count(cached or 0),

@@ -8,7 +8,7 @@ from typing import Any
 
 from generation.delivery import TokenStream
 from generation.ports import Observer, Tokenizer
-from generation.remote_protocol import Chunk
+from generation.remote_protocol import StreamChunk
 from generation.streaming import StopStrings
 from generation.types import Completion, Delta, FinishReason, GenerationRequest, Timings, TokenLogprob
 
@@ -85,7 +85,7 @@ class RemoteSequence:
         """Whether the server sent more pieces than tokens were asked for; one may be text held back till the end."""
         return len(self.received) > self.request.sampling.max_tokens + 1
 
-    def take(self, chunk: Chunk) -> int:
+    def take(self, chunk: StreamChunk) -> int:
         """Count a chunk and stream the text that is certain now. Returns the tokens it brought."""
         before = self.counted
         if chunk.text or chunk.token_ids:
@@ -146,7 +146,7 @@ class RemoteSequence:
         self.token_ids = []
         self.received.clear()
 
-    def _count(self, chunk: Chunk) -> None:
+    def _count(self, chunk: StreamChunk) -> None:
         if chunk.token_ids is None:
             self.token_ids = None  # from here on they would have gaps
         elif self.token_ids is not None:

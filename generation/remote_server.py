@@ -12,11 +12,11 @@ import httpx
 from generation.errors import ModelUnavailable
 from generation.remote_chat import parse_chat_chunk
 from generation.remote_config import RemoteConfig
-from generation.remote_protocol import Chunk, ProtocolBroken, parse_chunk
+from generation.remote_protocol import ProtocolBroken, StreamChunk, parse_chunk
 from generation.server_events import EventDecoder, EventTooLarge
 
 _LONGEST_RETRY_AFTER_S = 10.0
-_ROUTES: Mapping[str, tuple[str, Callable[[bytes], Chunk]]] = {
+_ROUTES: Mapping[str, tuple[str, Callable[[bytes], StreamChunk]]] = {
     "completions": ("completions", parse_chunk),
     "chat": ("chat/completions", parse_chat_chunk),
 }
@@ -60,7 +60,7 @@ class CompletionServer:
     @asynccontextmanager
     async def complete(
         self, body: dict[str, Any], *, traceparent: str | None = None
-    ) -> AsyncGenerator[AsyncIterator[Chunk], None]:
+    ) -> AsyncGenerator[AsyncIterator[StreamChunk], None]:
         """Open a completion and yield its chunks until its end. Leaving the block closes the connection early.
 
         Raises:
@@ -149,7 +149,7 @@ def _window(model: dict[str, Any]) -> object:
     return listed if listed is not None else (model.get("meta") or {}).get("n_ctx")
 
 
-async def _chunks(response: httpx.Response, parse: Callable[[bytes], Chunk]) -> AsyncGenerator[Chunk, None]:
+async def _chunks(response: httpx.Response, parse: Callable[[bytes], StreamChunk]) -> AsyncGenerator[StreamChunk, None]:
     decoder, ended = EventDecoder(), False
     async for received in response.aiter_bytes():
         for event in decoder.feed(received):

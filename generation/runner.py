@@ -10,10 +10,10 @@ from generation.batched_draws import BatchedDraws
 from generation.constraints import TokenConstraint
 from generation.draws import Draw, SamplingRow, draw_rows
 from generation.graphs import Capture, DecodeGraphs
-from generation.memory import Layout, Pages, Slabs, Span, StepInputs, memory_of
+from generation.memory import Layout, Pages, Slabs, StepInputs, TokenRun, memory_of
 from generation.paged_index import Upload, upload
 from generation.prefix import BlockKey
-from generation.scheduler import Work
+from generation.scheduler import ScheduledTokens
 from generation.sequence import SequenceState
 from generation.step import BlockCounts, DeviceLost, OutOfMemory, Sample
 from generation.types import ServingPath, TokenLogprob
@@ -102,32 +102,32 @@ class ModelRunner:
 
     @property
     def block_tokens(self) -> int:
-        """See `scheduler.Rooms.block_tokens`."""
+        """See `scheduler.KVCacheView.block_tokens`."""
         return self.cache.pool.block_tokens
 
     def match(self, sequence: SequenceState) -> int:
-        """See `scheduler.Rooms.match`."""
+        """See `scheduler.KVCacheView.match`."""
         return self.cache.match(sequence.keys, limit=_findable(sequence))
 
-    def begin(self, sequence: SequenceState, tokens: int) -> int | None:
-        """See `scheduler.Rooms.begin`.
+    def allocate(self, sequence: SequenceState, tokens: int) -> int | None:
+        """See `scheduler.KVCacheView.allocate`.
 
         Raises:
             RuntimeError: the device is out of memory.
         """
-        return self.cache.begin(sequence, sequence.keys, tokens=tokens, limit=_findable(sequence))
+        return self.cache.allocate(sequence, sequence.keys, tokens=tokens, limit=_findable(sequence))
 
     def grow(self, sequence: SequenceState, tokens: int) -> bool:
-        """See `scheduler.Rooms.grow`.
+        """See `scheduler.KVCacheView.grow`.
 
         Raises:
             RuntimeError: the device is out of memory.
         """
         return self.cache.grow(sequence, tokens)
 
-    def release(self, sequence: SequenceState) -> None:
-        """See `scheduler.Rooms.release`."""
-        self.cache.release(sequence)
+    def deallocate(self, sequence: SequenceState) -> None:
+        """See `scheduler.KVCacheView.deallocate`."""
+        self.cache.deallocate(sequence)
 
     def find(self, keys: Sequence[BlockKey]) -> int:
         """See `step.Runner.find`."""
@@ -157,7 +157,7 @@ class ModelRunner:
         )
 
     @torch.inference_mode()
-    def run(self, plan: Sequence[Work[SequenceState]]) -> list[Sample]:
+    def run(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> list[Sample]:
         """Feed the plan's tokens in one forward pass and draw where a row is complete.
 
         Nothing but cache rows past `computed` is changed, so a step that failed can be run again. A GPU is
@@ -182,11 +182,11 @@ class ModelRunner:
                 torch.cuda.empty_cache()  # fragments in torch's cache may suffice together
             raise OutOfMemory from error
 
-    def _forward(self, plan: Sequence[Work[SequenceState]]) -> Tensor:
+    def _forward(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> Tensor:
         """[rows, vocab_size] float32: the logits after each sampled row's last known token and after its drafts."""
         ids: list[int] = []
         kept: list[int] = []
-        spans: list[Span] = []
+        spans: list[TokenRun] = []
         for work in plan:
             start = len(ids)
             ids += work.sequence.next_ids(work.tokens)
@@ -226,7 +226,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
 class _Candidate:
     """A sequence whose next tokens are being drawn, one position after the other while its drafts hold."""
 
-    work: Work[SequenceState]
+    work: ScheduledTokens[SequenceState]
     first_row: int
     tokens: list[int] = field(default_factory=list)
     logprobs: list[TokenLogprob | None] = field(default_factory=list)
@@ -275,7 +275,7 @@ class _Candidate:
 
 
 def _draw(
-    plan: Sequence[Work[SequenceState]], logits: Tensor, *, eos_ids: frozenset[int], draw_rows: DrawRows
+    plan: Sequence[ScheduledTokens[SequenceState]], logits: Tensor, *, eos_ids: frozenset[int], draw_rows: DrawRows
 ) -> list[Sample]:
     """Draw for every sampled row, and for its drafts as long as each drawn token equals the draft.
 

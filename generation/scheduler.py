@@ -53,7 +53,7 @@ class AdmissionFailed(Exception, Generic[S]):
         self.sequence = sequence
 
 
-class Rooms(Protocol[_S_contra]):
+class KVCacheView(Protocol[_S_contra]):
     """The KV cache's interface for the scheduler, in tokens."""
 
     @property
@@ -65,7 +65,7 @@ class Rooms(Protocol[_S_contra]):
         """Tokens of `sequence` that need not be computed."""
         ...
 
-    def begin(self, sequence: _S_contra, tokens: int) -> int | None:
+    def allocate(self, sequence: _S_contra, tokens: int) -> int | None:
         """Give it room; tokens found in the cache, or None when there is no room. May raise: it can have none."""
         ...
 
@@ -73,12 +73,12 @@ class Rooms(Protocol[_S_contra]):
         """Make its room hold `tokens` tokens in all. May raise: it cannot go on."""
         ...
 
-    def release(self, sequence: _S_contra) -> None:
+    def deallocate(self, sequence: _S_contra) -> None:
         """Take its room back. Idempotent."""
         ...
 
 
-class Drafter(Protocol[_S_contra]):
+class BatchDrafter(Protocol[_S_contra]):
     """Proposes draft tokens for decoding sequences; see `generation.speculation`."""
 
     def propose(self, sequences: Sequence[_S_contra], *, budget: int) -> Sequence[Sequence[int]]:
@@ -87,7 +87,7 @@ class Drafter(Protocol[_S_contra]):
 
 
 @dataclass(frozen=True, slots=True)
-class Work(Generic[S]):
+class ScheduledTokens(Generic[S]):
     """Feed the next `tokens` known tokens of `sequence` to the model, then `drafts`.
 
     If no known token remains after them, it is `sampled`: a new token is drawn, and one more for
@@ -105,7 +105,7 @@ class Work(Generic[S]):
 class Plan(Generic[S]):
     """One step's work, decodes first, and the sequences that cannot go on because their room cannot be had."""
 
-    work: tuple[Work[S], ...]
+    work: tuple[ScheduledTokens[S], ...]
     failed: tuple[S, ...] = ()
 
     @property
@@ -125,10 +125,10 @@ class Scheduler(Generic[S]):
     """
 
     def __init__(
-        self, rooms: Rooms[S], *, max_running: int, step_tokens: int, drafter: Drafter[S] | None = None
+        self, cache: KVCacheView[S], *, max_running: int, step_tokens: int, drafter: BatchDrafter[S] | None = None
     ) -> None:
         assert 1 <= max_running <= step_tokens, "every running sequence must be able to advance"
-        self._rooms = rooms
+        self._cache = cache
         self._max_running = max_running
         self._step_tokens = step_tokens
         self._drafter = drafter
@@ -152,11 +152,11 @@ class Scheduler(Generic[S]):
         if not self.waiting or len(self.running) >= self._max_running:
             return None
         coming = self._coming()
-        for sequence in self.waiting.ranked(now, cached=self._rooms.match):
+        for sequence in self.waiting.ranked(now, cached=self._cache.match):
             if coming and self._next_block(sequence) in coming:
                 continue
             try:
-                found = self._rooms.begin(sequence, sequence.position + 1)
+                found = self._cache.allocate(sequence, sequence.position + 1)
             except Exception as error:
                 raise AdmissionFailed(sequence) from error
             if found is None:
@@ -175,7 +175,7 @@ class Scheduler(Generic[S]):
             self.waiting.remove(sequence)
         if not any(other.user == sequence.user for other in (*self.running, *self.waiting)):
             self.waiting.forget(sequence.user)
-        self._rooms.release(sequence)  # last: if it fails, the sequence is gone all the same
+        self._cache.deallocate(sequence)  # last: if it fails, the sequence is gone all the same
 
     def plan(self, *, prefill_budget: int | None = None) -> Plan[S]:
         """The next step, without work only when nothing runs or all of it failed.
@@ -188,11 +188,11 @@ class Scheduler(Generic[S]):
         budget = self._step_tokens - sum(work.tokens + len(work.drafts) for work in decodes)
         if decodes and prefill_budget is not None:
             budget = min(budget, prefill_budget)
-        prefills: list[Work[S]] = []
+        prefills: list[ScheduledTokens[S]] = []
         for sequence in self.running:
             if sequence.remaining > 1 and budget > 0:
                 tokens = min(sequence.remaining, budget)
-                prefills.append(Work(sequence, tokens, sampled=tokens == sequence.remaining))
+                prefills.append(ScheduledTokens(sequence, tokens, sampled=tokens == sequence.remaining))
                 budget -= tokens
         return Plan((*decodes, *prefills), tuple(failed))
 
@@ -201,27 +201,27 @@ class Scheduler(Generic[S]):
         assert len(self.running) <= self._max_running
         assert not set(map(id, self.running)) & set(map(id, self.waiting))
 
-    def _plan_decodes(self) -> tuple[list[Work[S]], list[S]]:
+    def _plan_decodes(self) -> tuple[list[ScheduledTokens[S]], list[S]]:
         decoding = [sequence for sequence in self.running if sequence.remaining == 1]
         proposals: Sequence[Sequence[int]] = [()] * len(decoding)
         if self._drafter is not None and len(decoding) == len(self.running):  # prompts make better use of a step
             proposals = self._drafter.propose(decoding, budget=self._step_tokens - len(decoding))
-        planned: list[Work[S]] = []
+        planned: list[ScheduledTokens[S]] = []
         failed: list[S] = []
         for sequence, proposal in zip(decoding, proposals, strict=True):
             if sequence not in self.running:
                 continue  # it gave way to one before it
             drafts = tuple(proposal[: sequence.longest_draft])
             try:
-                if drafts and not self._rooms.grow(sequence, sequence.position + len(drafts)):
+                if drafts and not self._cache.grow(sequence, sequence.position + len(drafts)):
                     drafts = ()
-                while sequence in self.running and not self._rooms.grow(sequence, sequence.position):
+                while sequence in self.running and not self._cache.grow(sequence, sequence.position):
                     self._give_way()
             except Exception as error:
                 logger.error("a sequence cannot grow", exc_info=error)
                 failed.append(sequence)
                 continue
-            planned.append(Work(sequence, 1, sampled=True, drafts=drafts, is_decode=True))
+            planned.append(ScheduledTokens(sequence, 1, sampled=True, drafts=drafts, is_decode=True))
         return [work for work in planned if work.sequence in self.running], failed
 
     def _give_way(self) -> None:
@@ -229,7 +229,7 @@ class Scheduler(Generic[S]):
         assert len(self.running) > 1, "a sequence alone always has room"
         lowest = min(sequence.priority for sequence in self.running)
         victim = [sequence for sequence in self.running if sequence.priority == lowest][-1]
-        self._rooms.release(victim)
+        self._cache.deallocate(victim)
         self.running.remove(victim)
         victim.preempt()
         self.waiting.add(victim)
@@ -237,7 +237,7 @@ class Scheduler(Generic[S]):
 
     def _coming(self) -> set[bytes]:
         """Blocks that running sequences are about to compute."""
-        size = self._rooms.block_tokens
+        size = self._cache.block_tokens
         return {
             key.digest
             for sequence in self.running
@@ -247,7 +247,7 @@ class Scheduler(Generic[S]):
 
     def _next_block(self, sequence: S) -> bytes | None:
         """The first block it would have to compute itself; None when it has no further full block to find."""
-        place = self._rooms.match(sequence) // self._rooms.block_tokens
-        if (place + 1) * self._rooms.block_tokens >= sequence.position:
+        place = self._cache.match(sequence) // self._cache.block_tokens
+        if (place + 1) * self._cache.block_tokens >= sequence.position:
             return None
         return sequence.keys[place].digest

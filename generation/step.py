@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from generation.prefix import BlockKey
-from generation.scheduler import Rooms, Work
+from generation.scheduler import KVCacheView, ScheduledTokens
 from generation.sequence import SequenceState
 from generation.types import TokenLogprob
 
@@ -43,10 +43,10 @@ class BlockCounts:
     block_bytes: int = 0
 
 
-class Runner(Rooms[SequenceState], Protocol):
+class Runner(KVCacheView[SequenceState], Protocol):
     """The engine's port to the model and its cache. Called from the engine thread only, except `blocks`."""
 
-    def run(self, plan: Sequence[Work[SequenceState]]) -> Sequence[Sample]:
+    def run(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> Sequence[Sample]:
         """Compute the plan and draw for the work marked `sampled`. After an exception it can be run again.
 
         Raises:

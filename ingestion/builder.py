@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ingestion.errors import LimitExceeded, NoText
 from ingestion.normalise import normalise
 from ingestion.titles import OPENING_CHARS, is_title_line, title_of
-from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, Page
+from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, PageRange
 
 _TIGHT = frozenset({BlockKind.LIST_ITEM, BlockKind.TABLE_ROW})  # items of a list, rows of a table stay together
 
@@ -24,7 +24,7 @@ def mark_as_furniture(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PlacedBlock:
     """A block inside a text that is appended unchanged: `text[start:end]`.
 
     `level` counts from 1 (outermost) and is given for headings alone; `name` is the heading
@@ -54,7 +54,7 @@ class TextBuilder:
         self._headings: list[tuple[int, str]] = []
         self._first_heading = ""
         self._last_kind: BlockKind | None = None  # of the last block, before it became furniture
-        self._pages: list[Page] = []
+        self._pages: list[PageRange] = []
         self._page: int | None = None
         self._page_start: int | None = None  # None until the open page has text
 
@@ -86,10 +86,10 @@ class TextBuilder:
         text = normalise(text).strip()
         if text:
             kept = BlockKind.FURNITURE if is_furniture else kind
-            span = Span(kept, 0, len(text), None if is_furniture else level, cells=cells)
+            span = PlacedBlock(kept, 0, len(text), None if is_furniture else level, cells=cells)
             self._append(text, [span], kind)
 
-    def append_verbatim(self, text: str, spans: Iterable[Span]) -> None:
+    def append_verbatim(self, text: str, spans: Iterable[PlacedBlock]) -> None:
         """Add the normalised `text` unchanged, and the blocks inside it, in order.
 
         Raises:
@@ -99,7 +99,7 @@ class TextBuilder:
         spans = list(spans)
         self._append(text, spans, spans[0].kind if spans else BlockKind.PARAGRAPH)
 
-    def _append(self, text: str, spans: Sequence[Span], kind: BlockKind) -> None:
+    def _append(self, text: str, spans: Sequence[PlacedBlock], kind: BlockKind) -> None:
         """Add `text`, which begins with a block of `kind`, though it may be furniture."""
         start = self._separate(kind)
         self._write(text)
@@ -187,19 +187,19 @@ class TextBuilder:
     def _end_page(self) -> None:
         if self._page is not None:
             start = self._length if self._page_start is None else self._page_start
-            self._pages.append(Page(self._page, start, self._length))
+            self._pages.append(PageRange(self._page, start, self._length))
         self._page = self._page_start = None
 
 
-def _spans(blocks: Sequence[Block], below: int) -> Iterator[Span]:
+def _spans(blocks: Sequence[Block], below: int) -> Iterator[PlacedBlock]:
     for at, block in enumerate(blocks):
         depth = len(block.heading_path)
         if block.kind is BlockKind.HEADING:
             inner = blocks[at + 1].heading_path if at + 1 < len(blocks) else ()
             name = inner[depth] if len(inner) > depth else None  # its number in the other builder
-            yield Span(block.kind, block.start_char, block.end_char, below + 1 + depth, name)
+            yield PlacedBlock(block.kind, block.start_char, block.end_char, below + 1 + depth, name)
         else:
-            yield Span(block.kind, block.start_char, block.end_char, cells=block.cells)
+            yield PlacedBlock(block.kind, block.start_char, block.end_char, cells=block.cells)
 
 
 def one_line(text: str) -> str:

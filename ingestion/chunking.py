@@ -20,7 +20,7 @@ from ingestion.boundaries import first_start, last_end
 from ingestion.sections import Section, join_tiny, sections
 from ingestion.table_headers import TableHeaders
 from ingestion.token_starts import MOST_WORD_CHARS, TokenStarts, windows
-from ingestion.types import Extraction, Page, Passage
+from ingestion.types import ChunkDraft, Extraction, PageRange
 
 _PREFIX_TOKENS = 64  # most tokens of an embedding text that its headings take, and its table header; each at most 1/4
 _CHARS_PER_TOKEN = 16  # most characters of a passage per token: to WordPiece a "word" of 10 MB is one unknown token
@@ -65,7 +65,7 @@ class Chunker:
         self._prefix_tokens = min(_PREFIX_TOKENS, max_tokens // 4)
         self._adds_up = _adds_up(self._tokenizer)
 
-    def chunk(self, extraction: Extraction) -> list[Passage]:
+    def chunk(self, extraction: Extraction) -> list[ChunkDraft]:
         """The passages, in order; together they cover every character that is neither white space nor furniture.
 
         The neighbours of a passage are those with the ordinals before and after its own.
@@ -82,7 +82,7 @@ class Chunker:
         planned = (span for section in cut for span in self._planned(text, starts, section, tables))
         pages = _PageNumbers(extraction.pages)
         return [
-            Passage(
+            ChunkDraft(
                 ordinal=ordinal,
                 start_char=span.start,
                 end_char=span.end,
@@ -207,7 +207,7 @@ def _stands_alone(text: str, span: _Planned) -> bool:
 class _PageNumbers:
     """Looks up the page of a character."""
 
-    def __init__(self, pages: Sequence[Page]) -> None:
+    def __init__(self, pages: Sequence[PageRange]) -> None:
         # An empty page starts where the next one does and has no character: the last that starts there has it.
         self._starts = [page.start_char for page in pages]
         self._numbers = [page.number for page in pages]

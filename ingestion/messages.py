@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ingestion import errors
-from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, Page, PageBoxes, PageSpan
+from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType, PageBoxes, PageRange, PageSpan
 
 HEADER_BYTES = 4
 MAX_MESSAGE_BYTES = 1 << 30
@@ -163,7 +163,7 @@ def unpack_reply(body: bytes) -> Reply:
             media_type=MediaType(message["media_type"]),
             title=message["title"],
             text=message["text"],
-            pages=tuple(Page(*page) for page in message["pages"]),
+            pages=tuple(PageRange(*page) for page in message["pages"]),
             blocks=tuple(
                 Block(BlockKind(kind), start, end, page, tuple(path), _addresses(cells))
                 for kind, start, end, page, path, cells in message["blocks"]

@@ -10,8 +10,8 @@ import numpy as np
 
 from ingestion.chunking import Chunker
 from ingestion.ports import Extractor
-from ingestion.types import Extraction, Passage, Progress, Stage
-from retrieval.ports import Embedder, Station, Vectors
+from ingestion.types import ChunkDraft, Extraction, Stage, StageProgress
+from retrieval.ports import Embedder, Timer, Vectors
 
 BLOCK_PASSAGES = 256
 """How many passages are embedded at once, and kept at once by a job that may have to go on later."""
@@ -37,11 +37,11 @@ class EmbeddingBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class ReadyVersion:
     """A document version ready to be embedded; `blocks` holds the texts of all passages, in order."""
 
     extraction: Extraction
-    passages: tuple[Passage, ...]
+    passages: tuple[ChunkDraft, ...]
     blocks: tuple[EmbeddingBlock, ...]
 
     @property
@@ -64,15 +64,15 @@ class Pipeline:
         embedder: Embedder,
         *,
         block_passages: int = BLOCK_PASSAGES,
-        station: Station = nullcontext,
+        timed: Timer = nullcontext,
     ) -> None:
-        """`station` times the parts of `prepare`."""
+        """`timed` times the parts of `prepare`."""
         assert block_passages > 0, "a block holds a passage"
         self._extractor = extractor
         self._chunker = chunker
         self._embedder = embedder
         self._block_passages = block_passages
-        self._station = station
+        self._timed = timed
 
     @property
     def block_passages(self) -> int:
@@ -85,17 +85,17 @@ class Pipeline:
         *,
         filename: str,
         password: str | None = None,
-        on_progress: Callable[[Progress], None],
-    ) -> Prepared:
+        on_progress: Callable[[StageProgress], None],
+    ) -> ReadyVersion:
         """Extract and chunk the file at `path`, uploaded as `filename`; an error of `on_progress` ends it.
 
         Raises:
             IngestionError: The file cannot be read; the reason is its subclass and message.
         """
-        with self._station("extract"):
+        with self._timed("extract"):
             extraction = self._extractor.extract(path, filename=filename, password=password)
-        on_progress(Progress(Stage.EXTRACTING, 1, 1))
-        with self._station("chunk"):
+        on_progress(StageProgress(Stage.EXTRACTING, 1, 1))
+        with self._timed("chunk"):
             passages = self._chunker.chunk(extraction)
         assert passages, "an extraction has text, so it has passages"
         blocks = []
@@ -104,8 +104,8 @@ class Pipeline:
             texts = tuple(passage.embedding_text for passage in members)
             counted = [passage.token_count for passage in members]
             blocks.append(EmbeddingBlock(first, texts, self._embedder.count_documents(texts, counted=counted)))
-        on_progress(Progress(Stage.CHUNKING, 1, 1))
-        return Prepared(extraction, tuple(passages), tuple(blocks))
+        on_progress(StageProgress(Stage.CHUNKING, 1, 1))
+        return ReadyVersion(extraction, tuple(passages), tuple(blocks))
 
     def embed(
         self, blocks: Sequence[EmbeddingBlock], *, on_batch: Callable[[int], None] | None = None

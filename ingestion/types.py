@@ -63,7 +63,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageRange:
     """Characters `[start_char, end_char)` of page `number` (from 1); pages do not overlap."""
 
     number: int
@@ -81,7 +81,7 @@ class Extraction:
     media_type: MediaType
     title: str | None
     text: str
-    pages: tuple[Page, ...]
+    pages: tuple[PageRange, ...]
     blocks: tuple[Block, ...]
 
 
@@ -114,7 +114,7 @@ class PageBoxes:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ChunkDraft:
     """A chunk before it has an identity: `text == extraction.text[start_char:end_char]`.
 
     `token_count` is by the embedder's tokenizer, of `embedding_text` (heading path, table header, then text),
@@ -143,7 +143,7 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StageProgress:
     """`done` of `total` units of a stage: 0 or 1 for extraction and chunking, chunks for embedding."""
 
     stage: Stage

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 from retrieval.footnote_numbers import header_of, numbered
 from retrieval.passages import Passage, passages
 from retrieval.relevance import Worth, odds, overlap, term_weights
-from retrieval.selection import Prices, Unit, choose, pieces
+from retrieval.selection import Prices, ScoredSentence, choose, pieces
 from retrieval.sentences import unit_spans
 from retrieval.types import Context, Dropped, Hit, Source, Span
 from retrieval.words import terms, word_spans
@@ -166,7 +166,7 @@ def _selected(writer: _Writer, *, query: str, worth: Worth) -> _Drafts:
     return next((drafts for drafts in cuts if drafts is not None), ())
 
 
-def _units(writer: _Writer, *, query: str, worth: Worth) -> list[Unit]:
+def _units(writer: _Writer, *, query: str, worth: Worth) -> list[ScoredSentence]:
     """The weighted sentences of all passages; headings only where there is nothing else."""
     spans = [unit_spans(passage.text) for passage in writer.found]
     texts = [
@@ -179,8 +179,8 @@ def _units(writer: _Writer, *, query: str, worth: Worth) -> list[Unit]:
     scores = {rank: hit.scores.fused for passage in writer.found for rank, hit in passage.found}
     top = max(scores.values(), default=0.0)
     closeness = {rank: score / top if top > 0 else 1.0 for rank, score in scores.items()}
-    units: list[Unit] = []
-    headings: list[Unit] = []
+    units: list[ScoredSentence] = []
+    headings: list[ScoredSentence] = []
     for number, passage in enumerate(writer.found):
         ranks = [passage.rank_at(start, end) for start, end in spans[number]]
         shares = [overlap(weights, of_unit) / total for of_unit in spoken[number]]
@@ -191,7 +191,7 @@ def _units(writer: _Writer, *, query: str, worth: Worth) -> list[Unit]:
             tokens = writer.count(texts[number][place])
             value = worth(rank=rank, closeness=closeness[rank], share=share, best_share=best[rank], tokens=tokens)
             kind = headings if _is_heading(texts[number][place], passage) else units
-            kind.append(Unit(number, place, start, end, tokens, value, matching=share > 0))
+            kind.append(ScoredSentence(number, place, start, end, tokens, value, matching=share > 0))
     return units or headings
 
 
@@ -201,7 +201,7 @@ def _is_heading(text: str, passage: Passage) -> bool:
     return bool(path) and text.strip("# ").casefold() == path[-1].casefold()
 
 
-def _cut(writer: _Writer, unit: Unit) -> _Drafts | None:
+def _cut(writer: _Writer, unit: ScoredSentence) -> _Drafts | None:
     """The longest beginning of a sentence, up to the end of a word, found by halving."""
     text = writer.found[unit.passage].text
     ends = [unit.start + end for _, end in word_spans(text[unit.start : unit.end])]

@@ -18,7 +18,7 @@ Vectors: TypeAlias = npt.NDArray[np.float32]
 Keys: TypeAlias = npt.NDArray[np.int64]
 ExactVectors: TypeAlias = Callable[[Keys], tuple[Keys, Vectors]]
 """The keys that have a stored vector, `(n,)`, and the vectors, `(n, dim)` float32."""
-Station: TypeAlias = Callable[[str], AbstractContextManager[object]]
+Timer: TypeAlias = Callable[[str], AbstractContextManager[object]]
 """Times a block under the name of its activity."""
 
 

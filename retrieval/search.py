@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from retrieval.fusion import convex_combination, reciprocal_rank_fusion
 from retrieval.mentions import CANDIDATES, lift_mentioned
-from retrieval.ports import ChunkStore, DenseIndex, LexicalIndex, Station, Vectors
+from retrieval.ports import ChunkStore, DenseIndex, LexicalIndex, Timer, Vectors
 from retrieval.types import Chunk, Hit, Scope, Scores, SearchMode
 
 
@@ -42,10 +42,10 @@ class Search:
         lexical: LexicalIndex,
         store: ChunkStore,
         *,
-        station: Station = nullcontext,
+        timed: Timer = nullcontext,
     ) -> None:
-        """`station` times the parts of a search."""
-        self._station = station
+        """`timed` times the parts of a search."""
+        self._timed = timed
         self._dense = dense
         self._lexical = lexical
         self._store = store
@@ -94,12 +94,12 @@ class Search:
             if not self._store.holds(scope):
                 return ()
             asked = vector()
-            with self._station("dense"):
+            with self._timed("dense"):
                 dense = self._dense.search_vector(asked, scope=scope, k=k)
         if mode is not SearchMode.DENSE:
-            with self._station("lexical"):
+            with self._timed("lexical"):
                 lexical = self._lexical.search_text(query if words is None else words, scope=scope, k=k)
-        with self._station("fusion"):
+        with self._timed("fusion"):
             return self._hits(dense, lexical, scope=scope, top_k=top_k)
 
     def _hits(

@@ -9,7 +9,7 @@ _THRIFT = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ScoredSentence:
     """Sentence number `place` of a passage: `text[start:end]`, its tokens alone, and the odds that it is evidence."""
 
     passage: int
@@ -35,13 +35,13 @@ class Prices:
     gap: int
 
 
-def choose(units: Sequence[Unit], *, budget: int, prices: Prices) -> list[Unit]:
+def choose(units: Sequence[ScoredSentence], *, budget: int, prices: Prices) -> list[ScoredSentence]:
     """The units that fit together, by priority, in the order they were chosen.
 
     One that does not fit is passed over. A knapsack filled greedily by value per weight misses its
     optimum by less than one item's value (Dantzig 1957, "Discrete-variable extremum problems").
     """
-    chosen: list[Unit] = []
+    chosen: list[ScoredSentence] = []
     places: Mapping[int, set[int]] = defaultdict(set)
     for unit in sorted(units, key=lambda unit: (-unit.priority, unit.passage, unit.place)):
         held = places[unit.passage]
@@ -57,7 +57,7 @@ def choose(units: Sequence[Unit], *, budget: int, prices: Prices) -> list[Unit]:
     return chosen
 
 
-def pieces(units: Sequence[Unit]) -> dict[int, list[tuple[int, int]]]:
+def pieces(units: Sequence[ScoredSentence]) -> dict[int, list[tuple[int, int]]]:
     """By passage, `[start, end)` of the text that `units` cover; neighbours are one piece."""
     joined: dict[int, list[tuple[int, int]]] = {}
     last: tuple[int, int] | None = None

@@ -24,7 +24,7 @@ class LexicalEntry:
     text: str
 
 
-class Documents:
+class TantivyDocuments:
     """Converts chunks to tantivy documents. Safe to call from several threads."""
 
     def __init__(self) -> None:

@@ -12,7 +12,15 @@ import numpy as np
 from retrieval.errors import IndexCorrupt
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys
-from retrieval.tantivy_fields import FORMAT, Documents, LexicalEntry, composed, parts_analyzer, schema, words_analyzer
+from retrieval.tantivy_fields import (
+    FORMAT,
+    LexicalEntry,
+    TantivyDocuments,
+    composed,
+    parts_analyzer,
+    schema,
+    words_analyzer,
+)
 from retrieval.tantivy_scope import DocumentFrequencies, TantivyScope, Term
 from retrieval.terms import is_unspaced, windows, words
 
@@ -93,7 +101,7 @@ class TantivyIndex:
         self._analyzer = words_analyzer()
         index.register_tokenizer("words", self._analyzer)
         index.register_tokenizer("parts", parts_analyzer())
-        self._documents = Documents()
+        self._documents = TantivyDocuments()
         self._frequencies = DocumentFrequencies(self._schema)
         self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
         self._writing = threading.Lock()

@@ -16,7 +16,7 @@ from tests.test_licences import installed
 ROOT = Path(__file__).parents[1]
 LOCKS = ROOT / "docker" / "locks"
 LINE = re.compile(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.+!]+) --hash=sha256:[0-9a-f]{64}")
-IMAGE_EXTRAS = ("postgres", "oidc", "mcp", "otel")
+IMAGE_EXTRAS = ("postgres", "oidc", "mcp", "otel", "s3")
 TARGET = {
     "python_version": "3.11",
     "python_full_version": "3.11.9",

@@ -12,7 +12,7 @@ REFUSED = re.compile(
     r"(?<![L\w])A?GPL|\bSSPL\b|\bServer Side Public|\bBUSL\b|Business Source|Commons Clause|non-?commercial",
     re.IGNORECASE,
 )
-EXTRAS = ("cpu", "postgres", "ocr", "oidc", "mcp", "otel")
+EXTRAS = ("cpu", "postgres", "ocr", "oidc", "mcp", "otel", "s3")
 # `MIT OR GPL` lets its user choose
 CHOICE = re.compile(r"\bOR\b")
 

@@ -23,7 +23,7 @@ from app.admission.rates import Rates
 from app.admission.sliding_windows import RateLimitState
 from app.errors import DeadlinePassed, ServerFull
 from app.settings import LimitSettings, Settings
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from app.types import Principal
 
 Body = TypeVar("Body")
@@ -126,7 +126,7 @@ class Admission:
         slot: PreparationSlot | None = None
         try:
             read = await _unless_refused(body(), waiter.outcome, deadline=deadline)
-            with station("admission"):
+            with timed("admission"):
                 await _granted(queue.start(waiter), gone, deadline=deadline)
                 if preparing is None:
                     preparing = self.preparation_slots.join(principal.tenant_id, principal.key_id, guaranteed=True)

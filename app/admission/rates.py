@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from cachetools import FIFOCache
 
 from app.admission.quotas import Quota
-from app.admission.sliding_windows import WINDOW_S, Bucket, RateLimitState, SlidingWindows
+from app.admission.sliding_windows import WINDOW_S, RateLimitState, SlidingWindows, WindowBucket
 from app.errors import RateLimited
 from app.types import Operation, Principal, Reservation
 from app.usage.ledger.entry import ADJUSTMENT, Entry
@@ -51,7 +51,7 @@ class Quotas(Protocol):
 class TokenHold:
     """Tokens counted for a call before it runs: the bucket in the window of each limit that counts them."""
 
-    buckets: tuple[tuple[str, Bucket], ...]
+    buckets: tuple[tuple[str, WindowBucket], ...]
     amount: int
 
 

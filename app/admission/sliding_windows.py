@@ -34,7 +34,7 @@ class RateLimitState:
 
 
 @dataclass(slots=True)
-class Bucket:
+class WindowBucket:
     """The amount used in one bucket of time; `end` is in seconds of the clock."""
 
     end: float
@@ -43,7 +43,7 @@ class Bucket:
 
 @dataclass(slots=True)
 class _Window:
-    buckets: deque[Bucket] = field(default_factory=deque)
+    buckets: deque[WindowBucket] = field(default_factory=deque)
     used: int = 0
 
     def forget(self, until: float) -> None:
@@ -82,7 +82,7 @@ class SlidingWindows:
         """How many names are remembered."""
         return len(self._windows)
 
-    def take(self, name: str, amount: int = 1, *, limit: int) -> Bucket | None:
+    def take(self, name: str, amount: int = 1, *, limit: int) -> WindowBucket | None:
         """Add `amount` to the window of `name`, unless it would exceed `limit`.
 
         Returns:
@@ -100,12 +100,12 @@ class SlidingWindows:
                 return None
             end = (now // self._bucket_s + 1) * self._bucket_s
             if not window.buckets or window.buckets[-1].end < end:
-                window.buckets.append(Bucket(end, 0))
+                window.buckets.append(WindowBucket(end, 0))
             window.buckets[-1].amount += amount
             window.used += amount
             return window.buckets[-1]
 
-    def correct(self, name: str, bucket: Bucket, change: int) -> None:
+    def correct(self, name: str, bucket: WindowBucket, change: int) -> None:
         """Add `change`, negative for a refund, to an amount taken before; no effect once it has left the window."""
         with self._lock:
             window = self._windows.get(name)

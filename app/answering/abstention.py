@@ -57,7 +57,7 @@ def without_generation(grounding: Grounding, selection: Selection | None) -> Fin
         text, parts = paragraphs(note, (text, partial(NotePart, code=NoteCode.NEAREST_PASSAGES)))
     elif found.reason is not None and found.reason.refuses:
         text, parts = paragraphs((text, partial(RefusedPart, reason=found.reason)), note)
-    return replace(found, text=text, parts=parts, answers=None if selection is None else selection.score)
+    return replace(found, text=text, parts=parts, probability=None if selection is None else selection.score)
 
 
 def _verdict(question: Question, evidence: AbstentionReport, selection: Selection | None, *, sources: bool) -> Finished:

@@ -22,7 +22,7 @@ from app.answering.states.finished import Finished
 from app.answering.states.reading import Selection
 from app.answering.states.strategy import Begun, Strategy, first_fit
 from app.answering.understanding.understanding import Reply, Understanding
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from app.usage.ledger.events import Bill
 from retrieval.memo import Memo
 
@@ -110,9 +110,9 @@ class Answerer:
         return self._closing.bill(request_id)
 
     def selection(self, question: Question, /, *, meter: Meter) -> Selection | None:
-        """The quotes that a question about content would be answered with; nothing is generated. Blocks.
+        """The quotes that a question would be answered with; nothing is generated. Blocks.
 
-        None where it gets a reply without a search, asks about a document as a whole, or finds no sources.
+        None where it gets a reply without a search, or finds no sources.
 
         Raises:
             BudgetExceeded, StoreUnavailable: A model's call was not reserved, and not made.
@@ -122,8 +122,6 @@ class Answerer:
             return None
         with self._memo.of(question.principal.tenant_id), self.running.during(question, meter):
             retrieved = self._retriever.retrieve(question, meter)
-            if retrieved.overview is not None:
-                return None
             grounding = self._fitting.fit(question, retrieved, self._quoting.budget(question), meter)
             return self._quoting.selection(grounding, meter) if grounding.context.sources else None
 
@@ -140,7 +138,7 @@ class Answerer:
         if (reply := self._understanding.at_once(question)) is not None:
             return _replied(reply, meter)
         strategy = first_fit(self._strategies(), question)
-        with station("retrieve") as retrieving:
+        with timed("retrieve") as retrieving:
             understood = self._understanding.understood(question, meter)
             if isinstance(understood, Reply):
                 return _replied(understood, meter)

@@ -8,7 +8,7 @@ from contextvars import copy_context
 from dataclasses import replace
 from typing import Protocol
 
-from app.answering.answers.answer import Answer, Budget, SourceReport
+from app.answering.answers.answer import Answer, SourceReport, WindowUse
 from app.answering.answers.parts import Reason, cited
 from app.answering.conversations.conversations import Conversations
 from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage, called
@@ -162,7 +162,6 @@ def reported(begun: Begun, finished: Finished) -> Answer:
     return Answer(
         id=begun.question.request_id,
         model=_model(usage.calls) if completion is None else finished.model,
-        answered=finished.reason is None,
         reason=finished.reason,
         text=finished.text,
         finish_reason=finished.finish_reason,
@@ -170,7 +169,7 @@ def reported(begun: Begun, finished: Finished) -> Answer:
         parts=cited(finished.parts, [Span(one.answer_start, one.answer_end) for one in cites]),
         sources=replace(sources, cited=tuple(dict.fromkeys(one.chunk_id for one in cites))),
         usage=usage,
-        budget=Budget(
+        budget=WindowUse(
             context_window=0 if grounding is None else grounding.budget.window,
             reserved_output=0 if grounding is None else grounding.budget.output,
             prompt_tokens=finished.prompt.components.total,
@@ -179,7 +178,7 @@ def reported(begun: Begun, finished: Finished) -> Answer:
         error=finished.error,
         abstention=finished.abstention,
         logprobs=() if completion is None else completion.logprobs,
-        answers=finished.answers,
+        probability=finished.probability,
     )
 
 

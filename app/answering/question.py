@@ -31,7 +31,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class AnswerDefaults:
     """Default limits: tokens of context and output, the least evidence score, the longest queue of waiting calls.
 
     `abstention_threshold` is the probability of a refusal from which on an answer is refused; None leaves that to the
@@ -76,10 +76,10 @@ class Question:
     that satisfies it, instead of prose with footnotes; `format` is "json" then. `deadline` is the
     `time.monotonic` second by which the answer must be finished. `asked` is the user's own wording, where
     `text` is a standalone rewriting of it. `strict` removes unverified sentences from the answer.
-    `sampling.max_tokens` does not count: it is set when the answer is generated (`Limits.room`). `choice` numbers the
-    answers to one request, from 0. `preferred` are ids of documents, those that the last answer cited: their passages
-    are preferred (`app.answering.retrieving.finder`). `alone` asks in a conversation without its earlier turns: nothing
-    is rewritten, shown to the model or preferred because of them.
+    `sampling.max_tokens` does not count: it is set when the answer is generated (`AnswerDefaults.room`).
+    `choice` numbers the answers to one request, from 0. `preferred` are ids of documents, those that the last
+    answer cited: their passages are preferred (`app.answering.retrieving.finder`). `alone` asks in a conversation
+    without its earlier turns: nothing is rewritten, shown to the model or preferred because of them.
     """
 
     request_id: str

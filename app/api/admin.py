@@ -18,7 +18,7 @@ from app.api.dependencies import (
 from app.api.query_parameters import page_of
 from app.api.schemas.bounds import LARGEST_INTEGER
 from app.api.schemas.shape import Page, ResponseBody, problems, rfc3339
-from app.db.generations import Generation, GenerationStatus
+from app.db.generations import GenerationStatus, IndexGeneration
 from app.server.serving import Building
 
 
@@ -56,7 +56,7 @@ class GenerationBody(ResponseBody):
     purged: bool = Field(description="Whether its vectors were deleted.")
 
     @classmethod
-    def of(cls, generation: Generation, building: Building | None) -> "GenerationBody":
+    def of(cls, generation: IndexGeneration, building: Building | None) -> "GenerationBody":
         """The body for a generation; `building`: the generation this process builds now."""
         progress = None
         if building is not None and building.generation == generation.id:

@@ -24,7 +24,7 @@ from app.api.schemas.shape import Problem, ResponseBody, problems
 from app.api.schemas.sources_event import SourcesEventBody
 from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Principal
 
@@ -97,7 +97,9 @@ def cancel(id: Id, models: ModelsDep, principal: PrincipalDep) -> Cancelled:  # 
     return Cancelled()
 
 
-def _question(body: AskRequest, corpus: Corpus, settings: Settings, principal: Principal, request_id: str) -> Question:
+def _question(
+    body: AskRequest, corpus: DocumentsState, settings: Settings, principal: Principal, request_id: str
+) -> Question:
     return Question(
         request_id=request_id,
         endpoint="ask",

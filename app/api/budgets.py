@@ -33,7 +33,7 @@ from app.api.schemas.budgets import (
 from app.api.schemas.shape import Page, problems
 from app.db.values import KEEP
 from app.errors import InvalidRequest
-from app.server.state import Access, Corpus, Usage
+from app.server.state import AccessState, DocumentsState, UsageState
 from app.settings import Settings
 from app.types import Principal
 from app.usage.budgets.repository import BudgetTerms
@@ -149,7 +149,7 @@ def list_alerts(
     return Page(data=[AlertBody.of(alert) for alert in alerts], has_more=following is not None, next_cursor=following)
 
 
-def checked_terms(body: Terms, usage: Usage, settings: Settings) -> BudgetTerms:
+def checked_terms(body: Terms, usage: UsageState, settings: Settings) -> BudgetTerms:
     """The validated terms of a budget.
 
     Raises:
@@ -168,7 +168,7 @@ def checked_terms(body: Terms, usage: Usage, settings: Settings) -> BudgetTerms:
     )
 
 
-def _scope_id(body: NewBudget, corpus: Corpus, access: Access, principal: Principal) -> str:
+def _scope_id(body: NewBudget, corpus: DocumentsState, access: AccessState, principal: Principal) -> str:
     """The id of the scope whose calls count. Keys and collections must exist in the tenant, users need not yet.
 
     Raises:

@@ -15,7 +15,7 @@ from app.api.schemas.bounds import LARGEST_INTEGER, Id
 from app.api.schemas.shape import Page, ResponseBody, problems
 from app.documents.ports import ObjectName, Originals
 from app.errors import NotFound
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.types import Principal
 from ingestion.types import BlockKind
 from retrieval.types import Span
@@ -231,7 +231,9 @@ def original_response(
     return OriginalResponse(path, held, filename=filename, media_type=media_type)
 
 
-def _blocks(corpus: Corpus, principal: Principal, document_id: str, version: int, part: Span) -> list[BlockBody]:
+def _blocks(
+    corpus: DocumentsState, principal: Principal, document_id: str, version: int, part: Span
+) -> list[BlockBody]:
     _, blocks = corpus.contents.structure(document_id, tenant_id=principal.tenant_id, version=version)
     return [
         BlockBody(
@@ -245,7 +247,7 @@ def _blocks(corpus: Corpus, principal: Principal, document_id: str, version: int
     ]
 
 
-def _content(corpus: Corpus, principal: Principal, document_id: str, version: int | None) -> tuple[int, str]:
+def _content(corpus: DocumentsState, principal: Principal, document_id: str, version: int | None) -> tuple[int, str]:
     document = visible_document(corpus, principal, document_id)
     wanted = version if version is not None else document.live_version
     if wanted is None:

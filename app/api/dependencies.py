@@ -10,7 +10,7 @@ from app.api.schemas.bounds import Id
 from app.db.session import Database
 from app.errors import ModelsLoading, SetupError
 from app.server.serving import EmbedderSwapControl, Models, Serving
-from app.server.state import Access, Corpus, History, Limits, State, Telemetry, Usage
+from app.server.state import AccessState, AdmissionState, DocumentsState, History, State, Telemetry, UsageState
 from app.settings import Settings
 from app.types import Collection, Document, Principal
 from retrieval.filters import parse_filter
@@ -25,7 +25,7 @@ def state_of(request: Request) -> State:
 # Coroutine functions run on the event loop; FastAPI would run each plain function in a thread.
 
 
-async def corpus_of(request: Request) -> Corpus:
+async def corpus_of(request: Request) -> DocumentsState:
     """Documents, collections, files and jobs."""
     return state_of(request).corpus
 
@@ -35,17 +35,17 @@ async def history_of(request: Request) -> History:
     return state_of(request).history
 
 
-async def access_of(request: Request) -> Access:
+async def access_of(request: Request) -> AccessState:
     """Keys, sessions, users, tenants and the audit log."""
     return state_of(request).access
 
 
-async def usage_of(request: Request) -> Usage:
+async def usage_of(request: Request) -> UsageState:
     """The ledger with prices, budgets and reports."""
     return state_of(request).usage
 
 
-async def limits_of(request: Request) -> Limits:
+async def limits_of(request: Request) -> AdmissionState:
     """Admission and quotas."""
     return state_of(request).limits
 
@@ -123,11 +123,11 @@ def answer_deadline(request: Request) -> float:
     return cast(float, request.scope["state"]["deadline"])
 
 
-CorpusDep = Annotated[Corpus, Depends(corpus_of)]
+CorpusDep = Annotated[DocumentsState, Depends(corpus_of)]
 HistoryDep = Annotated[History, Depends(history_of)]
-AccessDep = Annotated[Access, Depends(access_of)]
-UsageDep = Annotated[Usage, Depends(usage_of)]
-LimitsDep = Annotated[Limits, Depends(limits_of)]
+AccessDep = Annotated[AccessState, Depends(access_of)]
+UsageDep = Annotated[UsageState, Depends(usage_of)]
+LimitsDep = Annotated[AdmissionState, Depends(limits_of)]
 TelemetryDep = Annotated[Telemetry, Depends(telemetry_of)]
 ServingDep = Annotated[Serving, Depends(serving_of)]
 SettingsDep = Annotated[Settings, Depends(settings_of)]
@@ -142,7 +142,7 @@ Limit = Annotated[int, Query(ge=1, le=500, description="Maximum number of items 
 Cursor = Annotated[str | None, Query(max_length=4096, description="`next_cursor` of the previous page.")]
 
 
-def visible_collection(corpus: Corpus, principal: Principal, collection_id: str) -> Collection:
+def visible_collection(corpus: DocumentsState, principal: Principal, collection_id: str) -> Collection:
     """The collection, when the caller's tenant has it and the caller's key is not limited to others.
 
     Raises:
@@ -152,7 +152,7 @@ def visible_collection(corpus: Corpus, principal: Principal, collection_id: str)
 
 
 def scope_for(
-    corpus: Corpus,
+    corpus: DocumentsState,
     principal: Principal,
     *,
     collection_ids: Sequence[str] | None,
@@ -176,7 +176,7 @@ def scope_for(
     )
 
 
-def visible_document(corpus: Corpus, principal: Principal, document_id: str) -> Document:
+def visible_document(corpus: DocumentsState, principal: Principal, document_id: str) -> Document:
     """The document, when it exists for this caller.
 
     Raises:

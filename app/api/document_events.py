@@ -14,7 +14,7 @@ from app.api.schemas.documents import DocumentBody
 from app.api.schemas.shape import problems
 from app.documents.watch import Followed
 from app.errors import NotFound, Unauthenticated
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.types import Document, DocumentStatus
 
 router = APIRouter(tags=["documents"])
@@ -85,7 +85,7 @@ def _done(status: DocumentStatus) -> bytes:
     return sse("done", json.dumps({"status": status}))
 
 
-async def wait_for_ingestion(corpus: Corpus, document: Document, *, seconds: float) -> Document:
+async def wait_for_ingestion(corpus: DocumentsState, document: Document, *, seconds: float) -> Document:
     """The document once it is ingested, or as it is after `seconds`.
 
     Raises:

@@ -14,7 +14,7 @@ from app.db.suggestions import KeptQuestion
 from app.errors import NotFound
 from app.types import Document
 from ingestion.formats import FORMATS
-from ingestion.types import MediaType, Page
+from ingestion.types import MediaType, PageRange
 from retrieval.types import Span
 
 
@@ -37,7 +37,14 @@ class SuggestedQuestionBody(ResponseBody):
     end_char: int = Field(description="One past its last character.", examples=[1287])
     page_start: int | None = Field(description="The page the quote begins on; null where the format has none.")
     page_end: int | None = Field(description="The page it ends on.")
-    answer: str = Field(description="The words of the quote that answer.", examples=["1987"])
+    answer: str = Field(
+        description="The words of the quote that answer; all of it where the question is what the document is about.",
+        examples=["1987"],
+    )
+    confirmed: bool = Field(
+        description="Whether the answer was confirmed when the question was asked of the document. Else it was given, "
+        "from the sentence that the question was made of, and not confirmed."
+    )
 
 
 class DocumentOverviewBody(ResponseBody):
@@ -53,7 +60,8 @@ class DocumentOverviewBody(ResponseBody):
         description="Its opening or abstract, and its main headings, each quoted exactly."
     )
     questions: list[SuggestedQuestionBody] = Field(
-        description="At most three questions that it answers; each was asked, and its answer confirmed."
+        description="At most three questions that it answers, the confirmed first; each was asked of it. Where rules "
+        "find fewer, the last is what the document is about."
     )
     state: Literal["preparing", "ready", "unavailable"] = Field(
         description="`preparing`: more questions are being found, ask again in a second; `ready`: these are all, often "
@@ -108,7 +116,7 @@ def _summary(parts: Parts) -> list[SummaryQuoteBody]:
     ]
 
 
-def _question(document_id: str, kept: KeptQuestion, pages: Sequence[Page]) -> SuggestedQuestionBody:
+def _question(document_id: str, kept: KeptQuestion, pages: Sequence[PageRange]) -> SuggestedQuestionBody:
     return SuggestedQuestionBody(
         question=kept.question,
         document_id=document_id,
@@ -117,6 +125,7 @@ def _question(document_id: str, kept: KeptQuestion, pages: Sequence[Page]) -> Su
         page_start=page_at(pages, kept.start_char),
         page_end=page_at(pages, max(kept.start_char, kept.end_char - 1)),
         answer=kept.answer,
+        confirmed=kept.confirmed,
     )
 
 

@@ -35,11 +35,11 @@ from app.api.schemas.documents import (
 )
 from app.api.schemas.search import FILTER
 from app.api.schemas.shape import Page, problems
-from app.api.upload import MULTIPART, Upload, read_upload
+from app.api.upload import MULTIPART, ReceivedUpload, read_upload
 from app.documents.archives import Unpacked, UnpackingLimits, is_archive, unpack
 from app.documents.spool import Spooled
 from app.errors import InvalidRequest
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Document, DocumentStatus, Principal
 from retrieval.filters import parse_filter
@@ -267,7 +267,7 @@ def checked_metadata(raw: object) -> Metadata:
     return raw
 
 
-def _target(corpus: Corpus, principal: Principal, collection_id: str | None) -> str:
+def _target(corpus: DocumentsState, principal: Principal, collection_id: str | None) -> str:
     """The id of the collection for an upload."""
     if collection_id is not None:
         return visible_collection(corpus, principal, collection_id).id
@@ -278,9 +278,9 @@ def _target(corpus: Corpus, principal: Principal, collection_id: str | None) -> 
 
 
 def _unpack(
-    corpus: Corpus,
+    corpus: DocumentsState,
     settings: Settings,
-    upload: Upload,
+    upload: ReceivedUpload,
     accept: Callable[[Spooled, str, str | None], tuple[Document, bool]],
 ) -> Unpacked:
     prefix = upload.fields.external_id
@@ -296,7 +296,7 @@ def _unpack(
     )
 
 
-async def _archive_body(corpus: Corpus, unpacked: Unpacked, response: Response, *, wait: float) -> ArchiveBody:
+async def _archive_body(corpus: DocumentsState, unpacked: Unpacked, response: Response, *, wait: float) -> ArchiveBody:
     deadline = time.monotonic() + wait
     data = []
     for member in unpacked.accepted:

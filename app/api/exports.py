@@ -19,7 +19,7 @@ from app.usage.ledger.ledger import Ledger
 from app.usage.reports.csv_text import Cell, csv_text
 from app.usage.reports.documents_report import MOST, DocumentsQuery
 from app.usage.reports.reports import ReportQuery
-from app.usage.reports.tables import MONEY, Page, Table
+from app.usage.reports.tables import MONEY, Page, ReportTable
 from app.usage.rollups.buckets import LIMITS
 
 Format: TypeAlias = Literal["csv", "ndjson"]
@@ -114,7 +114,9 @@ def wanted(request: Request) -> Format | None:
     return best[1]
 
 
-def exported(request: Request, ledger: Ledger, table: Table, report: Callable[[Query], Page], query: Query) -> Response:
+def exported(
+    request: Request, ledger: Ledger, table: ReportTable, report: Callable[[Query], Page], query: Query
+) -> Response:
     """A page of the report in JSON, or the whole report as a file when the client wants one.
 
     All pages of a file show the same point in time: the range ends with the second of the request, or earlier.
@@ -136,7 +138,7 @@ def exported(request: Request, ledger: Ledger, table: Table, report: Callable[[Q
 
 def exported_pages(
     request: Request,
-    table: Table,
+    table: ReportTable,
     page: Callable[[], Page],
     pages: Callable[[], Iterator[Page]],
     *,
@@ -172,7 +174,7 @@ def _refuse_pages(request: Request) -> None:
 
 
 def _file(
-    form: Format, table: Table, pages: Iterable[Page], *, start: int, end: int, numbers: Collection[str]
+    form: Format, table: ReportTable, pages: Iterable[Page], *, start: int, end: int, numbers: Collection[str]
 ) -> ExportStream:
     """All pages as one file of the format `form`."""
     if form == "csv":
@@ -223,7 +225,7 @@ def _pages(report: Callable[[Query], Page], query: Query) -> Iterator[Page]:
             return
 
 
-def _cells(table: Table, pages: Iterable[Page]) -> Iterator[Iterator[list[Cell]]]:
+def _cells(table: ReportTable, pages: Iterable[Page]) -> Iterator[Iterator[list[Cell]]]:
     return (map(table.cells, table.rows(page)) for page in pages)
 
 

@@ -40,7 +40,7 @@ from app.api.sessions import remember
 from app.db.invitations import Invitation, Mail, NewInvitation
 from app.errors import InvalidRequest, NotFound, ServerFull, StorageFull, StoreUnavailable
 from app.outbound.mail import Letter, MailNotSent, one_line
-from app.server.state import Access, Corpus
+from app.server.state import AccessState, DocumentsState
 from app.types import ApiKey, Principal, Role
 from app.usage.budgets.rows import Budget
 
@@ -224,7 +224,7 @@ def accept_invitation(
     )
 
 
-def _visible(wanted: list[str] | None, corpus: Corpus, principal: Principal) -> tuple[str, ...] | None:
+def _visible(wanted: list[str] | None, corpus: DocumentsState, principal: Principal) -> tuple[str, ...] | None:
     """The collections to limit the person's key to.
 
     Raises:
@@ -237,7 +237,7 @@ def _visible(wanted: list[str] | None, corpus: Corpus, principal: Principal) -> 
     return tuple(wanted)
 
 
-async def _with_link(made: Invitation, token: str, request: Request, access: Access) -> CreatedInvitationBody:
+async def _with_link(made: Invitation, token: str, request: Request, access: AccessState) -> CreatedInvitationBody:
     """The body with the link, after it was mailed where that is asked for and possible."""
     link = f"{str(request.base_url).rstrip('/')}/#/invitation/{token}"
     if made.email and access.mailer is not None:

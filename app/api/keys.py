@@ -24,7 +24,7 @@ from app.api.schemas.keys import Expiry, KeyBody, KeyPatch, KeySpend, ListedKeyB
 from app.api.schemas.shape import Page, problems, rfc3339
 from app.db.values import KEEP, Keep
 from app.errors import InvalidRequest, NotFound
-from app.server.state import Access, Corpus
+from app.server.state import AccessState, DocumentsState
 from app.types import ApiKey, Principal
 from app.usage.budgets.rows import Budget
 from app.usage.reports.reports import KeyMonth
@@ -158,7 +158,7 @@ def _listed(key: ApiKey, month: KeyMonth) -> ListedKeyBody:
     return ListedKeyBody.with_spend(key, spend)
 
 
-def _within(wanted: list[str] | None, corpus: Corpus, principal: Principal) -> tuple[str, ...] | None:
+def _within(wanted: list[str] | None, corpus: DocumentsState, principal: Principal) -> tuple[str, ...] | None:
     """The collections to limit a new key to, all of which the caller must have access to.
 
     Raises:
@@ -174,7 +174,7 @@ def _within(wanted: list[str] | None, corpus: Corpus, principal: Principal) -> t
     return tuple(wanted)
 
 
-def _manageable(key_id: str, access: Access, principal: Principal) -> ApiKey:
+def _manageable(key_id: str, access: AccessState, principal: Principal) -> ApiKey:
     """The key, when its access is within the caller's.
 
     Raises:

@@ -11,7 +11,7 @@ from app.api.query_parameters import page_of
 from app.api.schemas.bounds import Id
 from app.api.schemas.shape import Page, RequestBody, ResponseBody, problems, rfc3339
 from app.errors import NotFound
-from app.server.state import Limits
+from app.server.state import AdmissionState
 from app.types import Principal
 
 _MOST = 10**12
@@ -133,14 +133,14 @@ def delete_tenant_limits(
     return _read(limits, "tenant", tenant_id, tenant_id=tenant_id)
 
 
-def _read(limits: Limits, scope: Scope, scope_id: str, *, tenant_id: str) -> LimitsBody:
+def _read(limits: AdmissionState, scope: Scope, scope_id: str, *, tenant_id: str) -> LimitsBody:
     key, tenant = limits.admission.quotas.defaults
     found = limits.quotas.get(scope, scope_id, tenant_id=tenant_id)
     return LimitsBody.of(scope, scope_id, found, key if scope == "key" else tenant)
 
 
 def _put(
-    limits: Limits,
+    limits: AdmissionState,
     principal: Principal,
     scope: Scope,
     scope_id: str,

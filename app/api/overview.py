@@ -19,7 +19,7 @@ from app.usage.overview.people import MOST_PEOPLE
 from app.usage.overview.tables import EXPENSIVE, NUMBERS, OVERVIEW, PEOPLE, UNANSWERED, UNUSED
 from app.usage.overview.unanswered import MOST_TOPICS, UnansweredQuery
 from app.usage.overview.unused import MOST_DOCUMENTS, UnusedQuery
-from app.usage.reports.tables import Page, Table
+from app.usage.reports.tables import Page, ReportTable
 from app.usage.rollups.buckets import LATEST, BucketWidth
 
 router = APIRouter(prefix="/v1/admin/overview", tags=["overview"])
@@ -172,7 +172,7 @@ def list_unused(
 
 
 def _exported(
-    request: Request, usage: UsageDep, table: Table, report: Callable[[_Query], Page], query: _Query
+    request: Request, usage: UsageDep, table: ReportTable, report: Callable[[_Query], Page], query: _Query
 ) -> Response:
     """The report in JSON or as a file, whose range ends with the second of the request, or earlier."""
     if wanted(request) is None:

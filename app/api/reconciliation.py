@@ -7,7 +7,7 @@ from pydantic import Field
 
 from app.api.dependencies import AccessDep, CorpusDep, DatabaseDep, PrincipalDep, RequestId, ServingDep
 from app.api.schemas.shape import RequestBody, ResponseBody, problems
-from app.documents.consistency import Finding, Findings, Kind
+from app.documents.consistency import Findings, Inconsistency, InconsistencyCount
 
 
 class ReconcileRequest(RequestBody):
@@ -19,14 +19,14 @@ class ReconcileRequest(RequestBody):
 class FindingBody(ResponseBody):
     """Inconsistencies of one kind."""
 
-    code: Kind = Field(description="Kind of inconsistency.", examples=["stray_originals"])
+    code: Inconsistency = Field(description="Kind of inconsistency.", examples=["stray_originals"])
     count: int = Field(description="Number of inconsistencies.", examples=[2])
     detail: str = Field(description="Description in one sentence, with advice when a repair does not help.")
     mendable: bool = Field(description="Whether a repair fixes it.")
     mended: bool = Field(description="Whether this repair has fixed it.")
 
     @classmethod
-    def of(cls, finding: Finding) -> "FindingBody":
+    def of(cls, finding: InconsistencyCount) -> "FindingBody":
         """The body for a finding."""
         return cls(
             code=finding.kind,

@@ -16,7 +16,7 @@ from app.api.dependencies import AccessDep, CallerDep, SettingsDep
 from app.api.schemas.session import NewSession, SessionBody, SessionState, SignedOut
 from app.api.schemas.shape import PROBLEMS, problems
 from app.errors import InvalidRequest, NotFound, Unauthenticated
-from app.server.state import Access
+from app.server.state import AccessState
 from app.settings import Settings
 from app.types import Principal
 
@@ -166,7 +166,7 @@ async def finish_login(
     return response
 
 
-async def _at_provider(request: Request, access: Access, call: Callable[[], Result]) -> Result:
+async def _at_provider(request: Request, access: AccessState, call: Callable[[], Result]) -> Result:
     """The result of a call that may wait for the provider. Anybody can ask for it, so it is limited by address.
 
     Raises:
@@ -178,7 +178,7 @@ async def _at_provider(request: Request, access: Access, call: Callable[[], Resu
     return await access.openid_threads.run(call, party=network_of(address))
 
 
-def _session_of(identity: Identity, access: Access, tenant_id: str) -> str:
+def _session_of(identity: Identity, access: AccessState, tenant_id: str) -> str:
     """The secret of a new session of this user, who is created at the first sign-in."""
     user = access.users.identified(
         issuer=identity.issuer, subject=identity.subject, tenant_id=tenant_id, name=identity.name

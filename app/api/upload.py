@@ -18,7 +18,7 @@ from app.documents.spool import Spool, Spooled, read_blocks
 from app.errors import InvalidRequest, UrlNotAllowed
 from app.ids import new_id
 from app.outbound.web_pages import WebPages
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Principal
 
@@ -89,7 +89,7 @@ MULTIPART: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class ReceivedUpload:
     """Received bytes on disk, and the fields sent with them. `is_file`: the bytes are a file, not a text in JSON."""
 
     received: Spooled
@@ -99,7 +99,9 @@ class Upload:
     is_file: bool = True
 
 
-async def read_upload(request: Request, corpus: Corpus, settings: Settings, principal: Principal) -> Upload:
+async def read_upload(
+    request: Request, corpus: DocumentsState, settings: Settings, principal: Principal
+) -> ReceivedUpload:
     """Store the upload under a temporary name.
 
     Raises:
@@ -130,17 +132,17 @@ async def read_upload(request: Request, corpus: Corpus, settings: Settings, prin
     received = await anyio.to_thread.run_sync(
         lambda: corpus.files.spool.receive([data], name=new_id("in"), limit=limit)
     )
-    return Upload(received, document.filename, document, is_file=False)
+    return ReceivedUpload(received, document.filename, document, is_file=False)
 
 
-async def _read_form(request: Request, spool: Spool, *, limit: int) -> Upload:
+async def _read_form(request: Request, spool: Spool, *, limit: int) -> ReceivedUpload:
     raw, filename, received = await received_form(request, spool, limit=limit)
     try:
         fields = _form_fields(raw, request.query_params)
     except BaseException:
         spool.discard(received)
         raise
-    return Upload(received, filename, fields, fields.password)
+    return ReceivedUpload(received, filename, fields, fields.password)
 
 
 async def received_form(request: Request, spool: Spool, *, limit: int) -> tuple[Mapping[str, object], str, Spooled]:
@@ -166,14 +168,14 @@ async def received_form(request: Request, spool: Spool, *, limit: int) -> tuple[
     return raw, filename, received
 
 
-def _fetch(page: WebDocument, web_pages: WebPages | None, spool: Spool, *, limit: int) -> Upload:
+def _fetch(page: WebDocument, web_pages: WebPages | None, spool: Spool, *, limit: int) -> ReceivedUpload:
     if web_pages is None:
         raise UrlNotAllowed("This server does not fetch web pages; its operator can turn that on.", param="url")
     with web_pages.open(page.url) as found:
         received = spool.receive(found.blocks, name=new_id("in"), limit=limit)
         filename = page.filename or found.filename[:_FILENAME_CHARS]
     fields = page.model_copy(update={"metadata": {"url": page.url, **page.metadata}})
-    return Upload(received, filename, fields, page.password)
+    return ReceivedUpload(received, filename, fields, page.password)
 
 
 def _form_fields(raw: Mapping[str, object], query: Mapping[str, str]) -> FileFields:

@@ -30,7 +30,7 @@ class BackupUnusable(SetupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class BackupMember:
     """One file inside a backup. Read `content` before the next member."""
 
     name: str
@@ -85,7 +85,7 @@ class ArchiveWriter:
         _forget_members(self._tar)
 
 
-def read_archive(path: Path) -> Iterator[Member]:
+def read_archive(path: Path) -> Iterator[BackupMember]:
     """Iterate over the members in order, without the checksums, which are verified when the iteration ends.
 
     Raises:
@@ -105,7 +105,7 @@ def read_archive(path: Path) -> Iterator[Member]:
             if about.name == SUMS:
                 _compare(sums, content)
                 break
-            yield Member(about.name, about.size, content)
+            yield BackupMember(about.name, about.size, content)
             content.drain()
             sums.write(_sum_line(content.hexdigest(), about.name))
         while _or_unusable(lambda: unzipped.read(_BLOCK)):  # gzip verifies its own checksum at the end

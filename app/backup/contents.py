@@ -32,7 +32,7 @@ class NotRestorable(SetupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class BackupManifest:
     """The origin of a backup: versions and settings. `schema` is the database's revision, `created_at` Unix seconds."""
 
     format: int
@@ -47,7 +47,7 @@ class Manifest:
         return json.dumps(asdict(self), indent=1, ensure_ascii=False).encode()
 
     @classmethod
-    def decode(cls, raw: bytes) -> "Manifest":
+    def decode(cls, raw: bytes) -> "BackupManifest":
         """Decode the bytes of the member.
 
         Raises:

@@ -22,7 +22,7 @@ from app.backup.contents import (
     FORMAT,
     MANIFEST,
     SUMMARY,
-    Manifest,
+    BackupManifest,
     NotRestorable,
     Summary,
     original_name,
@@ -136,7 +136,7 @@ def _fill(
     schema = current_revision(database)
     if schema is None:
         raise SetupError("The database has no tables yet: nothing to back up.")
-    manifest = Manifest(
+    manifest = BackupManifest(
         format=FORMAT,
         footnote=distribution_version("footnote-rag"),
         created_at=time.time(),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.backup.archive import BackupUnusable, read_archive
-from app.backup.contents import MANIFEST, SUMMARY, Manifest, Summary, is_rows, original_of
+from app.backup.contents import MANIFEST, SUMMARY, BackupManifest, Summary, is_rows, original_of
 from app.db.migration import knows
 from app.errors import SetupError
 
@@ -23,7 +23,7 @@ _SMALL = 64 << 20  # bytes; a larger manifest or summary is not one of ours
 class Verified:
     """A backup that a restore accepts. `bytes` is the size of all its members, unpacked."""
 
-    manifest: Manifest
+    manifest: BackupManifest
     summary: Summary
     bytes: int
 
@@ -53,19 +53,19 @@ def verify(source: Path, report: Report) -> Verified:
     return Verified(manifest, summary, size)
 
 
-def _read_manifest(source: Path) -> Manifest:
+def _read_manifest(source: Path) -> BackupManifest:
     """The manifest, which comes first, so that a backup of a newer Footnote is refused before gigabytes are read."""
     try:
         for member in read_archive(source):
             if member.name != MANIFEST or member.bytes > _SMALL:
                 break
-            return _usable(Manifest.decode(member.content.read()))
+            return _usable(BackupManifest.decode(member.content.read()))
     except OSError as error:
         raise SetupError(f"The backup cannot be read: {error.strerror}.") from error
     raise BackupUnusable("The file is not a backup of Footnote: it does not begin with a manifest.")
 
 
-def _usable(manifest: Manifest) -> Manifest:
+def _usable(manifest: BackupManifest) -> BackupManifest:
     if not knows(manifest.schema):
         raise BackupUnusable(
             f"The backup was made by a newer Footnote (schema {manifest.schema} is unknown to this one); "

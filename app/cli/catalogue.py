@@ -9,7 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CommandEntry:
     """A command's module in `app.cli` and the first sentence of its help."""
 
     module: str
@@ -18,49 +18,51 @@ class Entry:
 
 # A module has `register`, which adds its commands to an application, or `commands`, a group named as here.
 COMMANDS = {
-    "serve": Entry("serve", "Start the server."),
-    "migrate": Entry("serve", "Upgrade the database to the newest schema."),
-    "ingest": Entry("ingest", "Upload files and wait until each is indexed, or failed with a reason."),
-    "documents": Entry("documents", "List documents, newest first, with the reason for each failure."),
-    "delete": Entry("documents", "Delete documents permanently: original files, text and vectors of all versions."),
-    "ask": Entry(
+    "serve": CommandEntry("serve", "Start the server."),
+    "migrate": CommandEntry("serve", "Upgrade the database to the newest schema."),
+    "ingest": CommandEntry("ingest", "Upload files and wait until each is indexed, or failed with a reason."),
+    "documents": CommandEntry("documents", "List documents, newest first, with the reason for each failure."),
+    "delete": CommandEntry(
+        "documents", "Delete documents permanently: original files, text and vectors of all versions."
+    ),
+    "ask": CommandEntry(
         "ask", "Ask your documents. The answer streams; its footnotes follow with file, page and quoted passage."
     ),
-    "search": Entry("ask", "Find passages without generating an answer."),
-    "audit": Entry("audit", "List administrators' actions, newest first."),
-    "check": Entry(
+    "search": CommandEntry("ask", "Find passages without generating an answer."),
+    "audit": CommandEntry("audit", "List administrators' actions, newest first."),
+    "check": CommandEntry(
         "check", "Check versions, models, database, files and index; exit status 1 when something is wrong."
     ),
-    "backup": Entry(
+    "backup": CommandEntry(
         "backup",
         "Save documents, original files, key hashes and the ledger into one file, also while the server runs.",
     ),
-    "restore": Entry(
+    "restore": CommandEntry(
         "backup",
         "Restore a data directory from a backup. Stop the server first. All checksums are verified before any change.",
     ),
-    "reembed": Entry(
+    "reembed": CommandEntry(
         "reembed", "Embed all documents again with the configured embedder, beside the vectors in use, and swap."
     ),
-    "eval": Entry("evaluate", "Measure retrieval, context compression and answers on your own question sets."),
-    "eval-injections": Entry(
+    "eval": CommandEntry("evaluate", "Measure retrieval, context compression and answers on your own question sets."),
+    "eval-injections": CommandEntry(
         "injections",
         "Write instructions into documents, ask questions of them, and count how often the instructions win.",
     ),
-    "budgets": Entry("budgets", "Budgets: the most that keys, users and tenants may spend."),
-    "doctor": Entry("doctor", "Say what runs here and what is wrong with it, without names, texts or secrets."),
-    "mcp": Entry("mcp", "Let an assistant search and ask through the Model Context Protocol."),
-    "usage": Entry("usage", "Reports of tokens and costs, by user, key, model and document."),
-    "keys": Entry("keys", "API keys."),
-    "tenants": Entry("tenants", "Tenants of the installation."),
-    "users": Entry("users", "Users of your tenant."),
-    "limits": Entry("limits", "Rate limits and concurrency limits of keys and tenants."),
-    "models": Entry("models", "The default models, and larger ones."),
-    "prices": Entry("prices", "Prices of models' tokens."),
+    "budgets": CommandEntry("budgets", "Budgets: the most that keys, users and tenants may spend."),
+    "doctor": CommandEntry("doctor", "Say what runs here and what is wrong with it, without names, texts or secrets."),
+    "mcp": CommandEntry("mcp", "Let an assistant search and ask through the Model Context Protocol."),
+    "usage": CommandEntry("usage", "Reports of tokens and costs, by user, key, model and document."),
+    "keys": CommandEntry("keys", "API keys."),
+    "tenants": CommandEntry("tenants", "Tenants of the installation."),
+    "users": CommandEntry("users", "Users of your tenant."),
+    "limits": CommandEntry("limits", "Rate limits and concurrency limits of keys and tenants."),
+    "models": CommandEntry("models", "The default models, and larger ones."),
+    "prices": CommandEntry("prices", "Prices of models' tokens."),
 }
 
 
-class Catalogue(TyperGroup):
+class CommandGroup(TyperGroup):
     """The group of all commands. Listing a command needs only its name and help; calling it imports its module."""
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # typer's own context

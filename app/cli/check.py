@@ -11,7 +11,7 @@ from app.client import connect
 from app.doctor.report import Level, Report, brief
 from app.errors import AppError
 from app.settings import Settings, load_settings
-from app.types import Target
+from app.types import ServerTarget
 
 _COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
 
@@ -32,7 +32,7 @@ def check(
     With --url the running server compares its database, files and index instead, and repairs them with --repair.
     """
     target = context.obj
-    if isinstance(target, Target) and target.url is not None:
+    if isinstance(target, ServerTarget) and target.url is not None:
         _check_server(target, repair=repair)
         return
     from app.doctor.examination import examine_models_and_database
@@ -74,7 +74,7 @@ def _check_documents(console: Console, settings: Settings, *, repair: bool) -> b
     return not found.open
 
 
-def _check_server(target: Target, *, repair: bool) -> None:
+def _check_server(target: ServerTarget, *, repair: bool) -> None:
     with connect(target, with_models=False) as client:
         found = client.call("POST", "/v1/admin/reconcile", json={"repair": repair})
     console = Console()

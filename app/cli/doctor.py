@@ -13,7 +13,7 @@ from app.client import connect
 from app.doctor.report import Level, Report, brief
 from app.errors import SetupError
 from app.settings import load_settings
-from app.types import Target
+from app.types import ServerTarget
 
 _COLOURS = {Level.ERROR: "red", Level.WARNING: "yellow", Level.NOTE: "cyan"}
 
@@ -36,7 +36,7 @@ def doctor(
     from app.doctor.examination import examine, examine_server
 
     target = context.obj
-    if isinstance(target, Target) and target.url is not None:
+    if isinstance(target, ServerTarget) and target.url is not None:
         with connect(target) as client:
             report = examine_server(client.http)
     else:

@@ -51,7 +51,7 @@ class Unreadable:
 
 
 @dataclass(slots=True)
-class Found:
+class FolderScan:
     """The result of a scan. `hidden`: external ids of files and folders that an error made unreadable."""
 
     files: list[LocalFile] = field(default_factory=list)
@@ -83,9 +83,9 @@ class Folder:
         """Whether the tree is still the one that was opened; an unmounted share must not count as an empty folder."""
         return self._place() == self._identity
 
-    def scan(self) -> Found:
+    def scan(self) -> FolderScan:
         """All files of the tree, sorted by name."""
-        found = Found()
+        found = FolderScan()
 
         def unlisted(error: OSError) -> None:
             name = self.external_id(Path(error.filename)) or str(error.filename)
@@ -150,7 +150,7 @@ class Folder:
         return status.st_dev, status.st_ino
 
 
-def find_files(paths: Iterable[Path], *, prefix: str = "") -> Found:
+def find_files(paths: Iterable[Path], *, prefix: str = "") -> FolderScan:
     """The files of several paths, each once; folders are walked.
 
     A file given by its own path is identified by its bytes, unless a prefix names it:
@@ -159,7 +159,7 @@ def find_files(paths: Iterable[Path], *, prefix: str = "") -> Found:
     Raises:
         SetupError: Two files have the same external id.
     """
-    found, places, names = Found(), set[Path](), dict[str, Path]()
+    found, places, names = FolderScan(), set[Path](), dict[str, Path]()
     for file in _each(paths, prefix, found):
         place = file.path.resolve()
         if place in places:
@@ -175,7 +175,7 @@ def find_files(paths: Iterable[Path], *, prefix: str = "") -> Found:
     return found
 
 
-def _each(paths: Iterable[Path], prefix: str, found: Found) -> Iterator[LocalFile]:
+def _each(paths: Iterable[Path], prefix: str, found: FolderScan) -> Iterator[LocalFile]:
     for path in paths:
         if path.is_dir():
             tree = Folder(path, prefix=prefix).scan()

@@ -17,7 +17,7 @@ from app.cli.mirror import Mirror
 from app.cli.progress import Progressing, progress_of
 from app.cli.remote_collection import HttpCollection, collection_id_of
 from app.cli.retries import Patience
-from app.cli.tally import Outcome, Tally
+from app.cli.tally import Tally, UploadResult
 from app.cli.watch import Follower, follow, watched
 from app.client import Client, connect
 from app.errors import SetupError
@@ -149,8 +149,11 @@ def report(console: Console, tally: Tally) -> None:
         console.print(table)
         if len(tally.failures) > _SHOWN_FAILURES:
             console.print(f"… and {len(tally.failures) - _SHOWN_FAILURES:,} more: `footnote documents --status failed`")
-    sums = [f"{tally.outcomes[Outcome.INDEXED]:,} indexed", f"{tally.outcomes[Outcome.UNCHANGED]:,} unchanged"]
-    if removed := tally.outcomes[Outcome.REMOVED]:
+    sums = [
+        f"{tally.outcomes[UploadResult.INDEXED]:,} indexed",
+        f"{tally.outcomes[UploadResult.UNCHANGED]:,} unchanged",
+    ]
+    if removed := tally.outcomes[UploadResult.REMOVED]:
         sums.append(f"{removed:,} removed")
     sums.append(f"{len(tally.failures):,} failed")
     spent = f"({tally.pages:,} pages, {tally.chunks:,} chunks, {tally.tokens:,} tokens)"

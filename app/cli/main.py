@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from app.cli.catalogue import Catalogue
+from app.cli.catalogue import CommandGroup
 from app.errors import AppError
-from app.types import Target
+from app.types import ServerTarget
 from generation.errors import GenerationError
 from ingestion.errors import IngestionError
 from retrieval.errors import RetrievalError
@@ -19,7 +19,7 @@ from retrieval.errors import RetrievalError
 _ONLY_THE_OWNER = 0o077
 
 cli = typer.Typer(
-    cls=Catalogue,
+    cls=CommandGroup,
     name="footnote",
     help="Answers questions from your own documents. Every claim carries a footnote, every token is on the bill.",
     no_args_is_help=True,
@@ -36,7 +36,7 @@ def connection(
     key: Annotated[str | None, typer.Option(envvar="FOOTNOTE_KEY", help="API key for --url.")] = None,
 ) -> None:
     """Answers questions from your own documents, on a server or on the local data directory."""
-    context.obj = Target(url=url, key=key)
+    context.obj = ServerTarget(url=url, key=key)
 
 
 @cli.command()

@@ -14,7 +14,7 @@ from app.cli.folder import LocalFile, Unreadable, sha256_of, signature_of
 from app.cli.inventory import Inventory
 from app.cli.remote_collection import FileRefused, Receipt, RemoteCollection, RemoteDocument
 from app.cli.retries import Patience
-from app.cli.tally import Outcome, Tally
+from app.cli.tally import Tally, UploadResult
 
 _IN_FLIGHT = 64  # uploads waited for at once: the server always has work, and a folder of thousands is no flood
 _LOOKED_AT = 8  # documents that are asked about without being finished; jobs finish about in order
@@ -22,13 +22,13 @@ _PAUSE_S = 0.25
 _LOOK_EVERY_S = 1.0
 
 
-class Observer(Protocol):
+class MirrorObserver(Protocol):
     """Receives progress for display."""
 
     def show(self, tally: Tally) -> None:
         """Shows changed counts; called often."""
 
-    def settled(self, outcome: Outcome, name: str, detail: str) -> None:
+    def settled(self, outcome: UploadResult, name: str, detail: str) -> None:
         """Reports that a file is done."""
 
     def say(self, line: str) -> None:
@@ -65,7 +65,7 @@ class Mirror:
         scope: str,
         patience: Patience,
         tally: Tally,
-        observer: Observer,
+        observer: MirrorObserver,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Take collaborators.
@@ -143,15 +143,15 @@ class Mirror:
             if receipt.archive:
                 return self._result(file, members=receipt)
         except OSError as error:
-            self._settle(Outcome.FAILED, file.name, file.signature.size, f"cannot be read: {error.strerror}")
+            self._settle(UploadResult.FAILED, file.name, file.signature.size, f"cannot be read: {error.strerror}")
         except FileRefused as error:
-            self._settle(Outcome.FAILED, file.name, file.signature.size, str(error))
+            self._settle(UploadResult.FAILED, file.name, file.signature.size, str(error))
         return self._result(file)
 
     def give_up(self, unreadable: Unreadable) -> None:
         """Counts a file that cannot be ingested."""
         self.tally.expect(files=1, size=0)
-        self._settle(Outcome.FAILED, unreadable.name, 0, unreadable.reason)
+        self._settle(UploadResult.FAILED, unreadable.name, 0, unreadable.reason)
 
     def track(self, document: RemoteDocument, *, name: str) -> None:
         """Follows a document that is already on the server; reports use `name` for it."""
@@ -171,8 +171,8 @@ class Mirror:
         self._inventory.discard(external_id)
         self._mine.discard(external_id)
         if (overtaken := self._in_flight.pop(document.id, None)) is not None:
-            self._settle(Outcome.OVERTAKEN, overtaken.name, overtaken.size)
-        self._settle(Outcome.REMOVED, external_id, 0)
+            self._settle(UploadResult.OVERTAKEN, overtaken.name, overtaken.size)
+        self._settle(UploadResult.REMOVED, external_id, 0)
 
     def poll(self) -> bool:
         """Polls the oldest documents in flight; returns whether one finished."""
@@ -213,14 +213,14 @@ class Mirror:
         """Whether the server has these bytes; if so, counts the file as done."""
         document = self._inventory.get(external_id)
         if document is None and self._inventory.has_bytes(sha256):
-            self._settle(Outcome.UNCHANGED, file.name, file.signature.size)
+            self._settle(UploadResult.UNCHANGED, file.name, file.signature.size)
             return True
         if document is None or document.sha256 != sha256:
             return False
         if document.status == "failed":
-            self._settle(Outcome.FAILED, file.name, file.signature.size, document.reason)
+            self._settle(UploadResult.FAILED, file.name, file.signature.size, document.reason)
         elif document.final:
-            self._settle(Outcome.UNCHANGED, file.name, file.signature.size)
+            self._settle(UploadResult.UNCHANGED, file.name, file.signature.size)
         else:
             self._follow(document, file.name, file.signature.size)
         return True
@@ -251,14 +251,14 @@ class Mirror:
                 self._mine.add(document.external_id)
             known = document.id in receipt.known
             if known and document.id in self._in_flight:  # another file of this run, of the same bytes
-                self._settle(Outcome.UNCHANGED, name, size)
+                self._settle(UploadResult.UNCHANGED, name, size)
             elif known and document.final:
-                outcome = Outcome.FAILED if document.status == "failed" else Outcome.UNCHANGED
+                outcome = UploadResult.FAILED if document.status == "failed" else UploadResult.UNCHANGED
                 self._settle(outcome, name, size, document.reason)
             else:
                 self._follow(document, name, size)
         for member, reason in receipt.skipped:
-            self._settle(Outcome.FAILED, f"{file.name}/{member}", 0, reason)
+            self._settle(UploadResult.FAILED, f"{file.name}/{member}", 0, reason)
 
     def _result(self, file: LocalFile, *, members: Receipt | None = None) -> Put:
         held = self.sha256(file.external_id) if file.external_id is not None else None
@@ -271,24 +271,27 @@ class Mirror:
     def _follow(self, document: RemoteDocument, name: str, size: int) -> None:
         overtaken = self._in_flight.pop(document.id, None)
         if overtaken is not None:
-            self._settle(Outcome.OVERTAKEN, overtaken.name, overtaken.size)
+            self._settle(UploadResult.OVERTAKEN, overtaken.name, overtaken.size)
         self._in_flight[document.id] = _InFlight(name, size, document.status)
         self._show()
 
     def _finish(self, document: RemoteDocument | None, job: _InFlight) -> None:
         if document is None or document.status == "deleting":
-            self._settle(Outcome.FAILED, job.name, job.size, "was deleted on the server before it was indexed")
+            self._settle(UploadResult.FAILED, job.name, job.size, "was deleted on the server before it was indexed")
             return
         self._inventory.add(document)
         if document.status == "failed":
-            self._settle(Outcome.FAILED, job.name, job.size, document.reason)
+            self._settle(UploadResult.FAILED, job.name, job.size, document.reason)
             return
         self.tally.embedded(pages=document.pages, chunks=document.chunks, tokens=document.embedding_tokens)
         self._settle(
-            Outcome.INDEXED, job.name, job.size, "1 chunk" if document.chunks == 1 else f"{document.chunks:,} chunks"
+            UploadResult.INDEXED,
+            job.name,
+            job.size,
+            "1 chunk" if document.chunks == 1 else f"{document.chunks:,} chunks",
         )
 
-    def _settle(self, outcome: Outcome, name: str, size: int, detail: str | None = None) -> None:
+    def _settle(self, outcome: UploadResult, name: str, size: int, detail: str | None = None) -> None:
         self.tally.settle(outcome, name, size=size, reason=detail)
         self._observer.settled(outcome, name, detail or "")
         self._show()

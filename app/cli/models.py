@@ -28,7 +28,7 @@ def fetch(
 
     Where FOOTNOTE_GENERATOR is extractive, only the embedder is installed.
     """
-    from app.models.catalog import DEFAULT_MODELS, Kind
+    from app.models.catalog import DEFAULT_MODELS, ModelTask
     from app.models.fetch import fetch as fetch_model
 
     os.umask(_READABLE_BY_ALL)  # models are public: an image fetches as root and serves as another user
@@ -36,7 +36,7 @@ def fetch(
     settings = load_settings()
     models_dir = settings.models_dir
     for model in DEFAULT_MODELS:
-        if settings.extractive and model.kind is Kind.GENERATOR:
+        if settings.extractive and model.kind is ModelTask.GENERATOR:
             continue
         with console.status(model.name) as status:
             folder = fetch_model(

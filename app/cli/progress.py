@@ -12,11 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from app.cli.tally import Outcome, Tally
+from app.cli.tally import Tally, UploadResult
 
 _LINE_EVERY_S = 10.0  # where there is no terminal: a log is read, not watched
-_QUIET = frozenset({Outcome.UNCHANGED, Outcome.OVERTAKEN})
-_STYLES = {Outcome.FAILED: "red", Outcome.REMOVED: "yellow"}
+_QUIET = frozenset({UploadResult.UNCHANGED, UploadResult.OVERTAKEN})
+_STYLES = {UploadResult.FAILED: "red", UploadResult.REMOVED: "yellow"}
 
 
 class Bar:
@@ -57,7 +57,7 @@ class Progressing(AbstractContextManager["Progressing"], Protocol):
     def show(self, tally: Tally) -> None:
         """Shows changed counts; called often."""
 
-    def settled(self, outcome: Outcome, name: str, detail: str) -> None:
+    def settled(self, outcome: UploadResult, name: str, detail: str) -> None:
         """Reports that a file is done."""
 
     def say(self, line: str) -> None:
@@ -89,7 +89,7 @@ class LiveProgress(Progressing):
         """Stores the counts; the display's own thread draws them."""
         self._tally = tally
 
-    def settled(self, outcome: Outcome, name: str, detail: str) -> None:
+    def settled(self, outcome: UploadResult, name: str, detail: str) -> None:
         """Prints a line for a failure, or for every file."""
         if _is_told(outcome, each=self._each):
             self._console.print(_line(outcome, name, detail), soft_wrap=True)
@@ -130,7 +130,7 @@ class PlainProgress(Progressing):
             self._shown = line
             self._console.print(Text(line), soft_wrap=True)
 
-    def settled(self, outcome: Outcome, name: str, detail: str) -> None:
+    def settled(self, outcome: UploadResult, name: str, detail: str) -> None:
         """Prints a line for a failure, or for every file."""
         if _is_told(outcome, each=self._each):
             self._console.print(_line(outcome, name, detail), soft_wrap=True)
@@ -143,7 +143,7 @@ class PlainProgress(Progressing):
 def counted(tally: Tally) -> str:
     """Formats files done, failures and files left."""
     parts = [f"{tally.done:,}/{tally.files:,} files"]
-    if unchanged := tally.outcomes[Outcome.UNCHANGED]:
+    if unchanged := tally.outcomes[UploadResult.UNCHANGED]:
         parts.append(f"{unchanged:,} unchanged")
     if tally.failures:
         parts.append(f"{len(tally.failures):,} failed")
@@ -161,9 +161,9 @@ def in_flight(tally: Tally) -> str:
     return " · ".join(parts)
 
 
-def _is_told(outcome: Outcome, *, each: bool) -> bool:
-    return outcome is Outcome.FAILED or (each and outcome not in _QUIET)
+def _is_told(outcome: UploadResult, *, each: bool) -> bool:
+    return outcome is UploadResult.FAILED or (each and outcome not in _QUIET)
 
 
-def _line(outcome: Outcome, name: str, detail: str) -> Text:
+def _line(outcome: UploadResult, name: str, detail: str) -> Text:
     return Text(f"{outcome:8}{name}" + (f": {detail}" if detail else ""), style=_STYLES.get(outcome, ""))

@@ -9,7 +9,7 @@ from enum import StrEnum
 _WINDOW_S = 30.0  # the speed shown is that of the last half minute
 
 
-class Outcome(StrEnum):
+class UploadResult(StrEnum):
     """The outcome of one file."""
 
     INDEXED = "indexed"
@@ -36,7 +36,7 @@ class Tally:
     chunks: int = 0
     tokens: int = 0
     failures: dict[str, str] = field(default_factory=dict)
-    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    outcomes: Counter[UploadResult] = field(default_factory=Counter)
     stages: Mapping[str, int] = field(default_factory=dict)
     _started: float | None = None
     _speed: deque[tuple[float, int]] = field(default_factory=deque)
@@ -48,14 +48,14 @@ class Tally:
         self.files += files
         self.bytes += size
 
-    def settle(self, outcome: Outcome, name: str, *, size: int, reason: str | None = None) -> None:
+    def settle(self, outcome: UploadResult, name: str, *, size: int, reason: str | None = None) -> None:
         """Counts one outstanding file of `size` bytes as done."""
         self.outcomes[outcome] += 1
         self.done_bytes += size
-        if outcome is Outcome.UNCHANGED:
+        if outcome is UploadResult.UNCHANGED:
             self.skipped_bytes += size
         self.failures.pop(name, None)
-        if outcome is Outcome.FAILED:
+        if outcome is UploadResult.FAILED:
             self.failures[name] = reason or "no reason was given"
 
     def embedded(self, *, pages: int, chunks: int, tokens: int) -> None:
@@ -70,7 +70,7 @@ class Tally:
     @property
     def done(self) -> int:
         """The number of finished files."""
-        return self.outcomes.total() - self.outcomes[Outcome.REMOVED]
+        return self.outcomes.total() - self.outcomes[UploadResult.REMOVED]
 
     def tokens_per_s(self) -> float:
         """Embedded tokens per second over the last 30 seconds; 0 before the first document."""
@@ -86,9 +86,9 @@ class Tally:
         Progress is the mean of the shares of files and of bytes, so that neither many small files
         nor one large file distorts it. Files found unchanged cost no time.
         """
-        files = self.files - self.outcomes[Outcome.UNCHANGED]
+        files = self.files - self.outcomes[UploadResult.UNCHANGED]
         size = self.bytes - self.skipped_bytes
-        done = self.done - self.outcomes[Outcome.UNCHANGED]
+        done = self.done - self.outcomes[UploadResult.UNCHANGED]
         if self._started is None or not done or not files:
             return None
         share = done / files

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from app.db.presence import Gone, all_but
 from app.db.session import Database
 from app.db.tables.documents import asked_question, conversation
 
@@ -22,7 +23,7 @@ class InterruptedQuestion:
 class AskedQuestionRepository:
     """A row for each question of a conversation from its start to the end of its answer.
 
-    A row of another process is of a question that was interrupted: one process serves a database at a time.
+    A row of a process that is gone is of a question that was interrupted.
 
     Example:
         >>> asked = AskedQuestionRepository(database, boot_id="boot_1")
@@ -30,8 +31,17 @@ class AskedQuestionRepository:
         >>> asked.end("req_1")
     """
 
-    def __init__(self, database: Database, *, boot_id: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        boot_id: str,
+        gone: Gone | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`boot_id` is the id of this process; `gone` says which others are: None means all."""
         self._database = database
+        self._gone = all_but(boot_id) if gone is None else gone
         self._boot_id = boot_id
         self._clock = clock
 
@@ -65,7 +75,7 @@ class AskedQuestionRepository:
         """The interrupted questions of a conversation that the caller may read, oldest first."""
         query = (
             sa.select(asked_question.c.request_id, asked_question.c.question, asked_question.c.created_at)
-            .where(asked_question.c.conversation_id == conversation_id, asked_question.c.boot_id != self._boot_id)
+            .where(asked_question.c.conversation_id == conversation_id, self._gone(asked_question.c.boot_id))
             .order_by(asked_question.c.created_at, asked_question.c.request_id)
         )
         with self._database.read() as connection:

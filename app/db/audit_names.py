@@ -10,7 +10,7 @@ from app.db.tables.budgets import budget
 from app.db.tables.documents import api_key, app_user, collection, tenant
 
 
-class Entry(Protocol):
+class AuditedEntry(Protocol):
     """The attributes of an audit entry that its names are looked up by."""
 
     @property
@@ -48,7 +48,7 @@ class AuditNames:
         """The display name of a user; the id without one."""
         return self.users.get(user_id) or user_id
 
-    def of_target(self, entry: Entry) -> tuple[str | None, str | None]:
+    def of_target(self, entry: AuditedEntry) -> tuple[str | None, str | None]:
         """The name of what an entry changed and, for a key, the name of its user; None where there is none."""
         kind = entry.action.partition(".")[0]
         if kind in {"user", "key"}:
@@ -75,7 +75,7 @@ class AuditNames:
         return None, None
 
 
-def read_names(connection: sa.Connection, entries: Collection[Entry], *, tenant_id: str) -> AuditNames:
+def read_names(connection: sa.Connection, entries: Collection[AuditedEntry], *, tenant_id: str) -> AuditNames:
     """The names for some entries of a tenant: at most five queries."""
     found = AuditNames()
     targets = {entry.target for entry in entries}

@@ -15,7 +15,7 @@ _MARKS = " -_.'’–"  # between the words of a name
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedDocument:
     """A document as a list names it: by its file, and by its title where it has one."""
 
     filename: str
@@ -45,7 +45,7 @@ class Catalogue:
 
     searchable: int
     waiting: int
-    newest: tuple[Listed, ...]
+    newest: tuple[ListedDocument, ...]
     collections: tuple[str, ...]
 
 
@@ -90,7 +90,7 @@ class CatalogueRepository:
             return Catalogue(
                 searchable=searchable,
                 waiting=all_documents - searchable,
-                newest=tuple(Listed(row.filename, row.title) for row in newest),
+                newest=tuple(ListedDocument(row.filename, row.title) for row in newest),
                 collections=tuple(collections),
             )
 

@@ -9,7 +9,7 @@ from sqlalchemy import exc
 
 from app.db.audit import Record
 from app.db.idempotency import forget_answers
-from app.db.removal import Removal, remove_documents
+from app.db.removal import FollowRemoval, Removal, remove_documents
 from app.db.session import Database
 from app.db.tables.documents import collection, document
 from app.db.tenants import ensure_tenant
@@ -131,11 +131,12 @@ class CollectionRepository:
         force: bool = False,
         record: Record | None = None,
         record_document: Record | None = None,
+        follow: FollowRemoval | None = None,
     ) -> Removal:
         """Delete an empty collection, or with `force` one and all its documents, for good.
 
         `record` writes the audit entry of the collection in the same transaction, `record_document` that of each of
-        its documents.
+        its documents, and `follow` tells the indexes.
 
         Raises:
             NotFound: No such collection.
@@ -149,7 +150,7 @@ class CollectionRepository:
                 raise Conflict(f"The collection holds {found.documents} documents; delete them first, or use force.")
             of_collection = sa.select(document.c.id).where(document.c.collection_id == collection_id).with_for_update()
             ids = connection.execute(of_collection.order_by(document.c.id)).scalars().all()
-            removal = remove_documents(connection, ids, now=self._clock(), record=record_document)
+            removal = remove_documents(connection, ids, now=self._clock(), record=record_document, follow=follow)
             connection.execute(sa.delete(collection).where(collection.c.id == collection_id))
             if record is not None:
                 record(connection, collection_id, {"name": found.name, "id": collection_id, "documents": len(ids)})

@@ -12,7 +12,7 @@ from app.db.session import Database
 from app.db.tables.documents import chunk, document, document_version
 from app.errors import NotFound
 from app.types import DocumentVersion
-from ingestion.types import Block, BlockKind, Page
+from ingestion.types import Block, BlockKind, PageRange
 from retrieval.types import Chunk, Span
 
 _VERSION: tuple[sa.ColumnElement[Any], ...] = (  # in the order of `DocumentVersion`
@@ -97,7 +97,7 @@ class ContentRepository:
         tenant_id: str,
         collections: tuple[str, ...] | None = None,
         version: int | None = None,
-    ) -> tuple[tuple[Page, ...], tuple[Block, ...]]:
+    ) -> tuple[tuple[PageRange, ...], tuple[Block, ...]]:
         """The pages and blocks of a version's canonical text.
 
         Raises:
@@ -105,7 +105,7 @@ class ContentRepository:
         """
         columns = document_version.c.pages, document_version.c.blocks
         row = self._version(document_id, tenant_id, collections, version, *columns)
-        return tuple(Page(*page) for page in row.pages), tuple(_block(block) for block in row.blocks)
+        return tuple(PageRange(*page) for page in row.pages), tuple(_block(block) for block in row.blocks)
 
     def versions(
         self,
@@ -201,7 +201,7 @@ class ContentRepository:
         return row
 
 
-def to_page_list(pages: tuple[Page, ...]) -> list[list[int]]:
+def to_page_list(pages: tuple[PageRange, ...]) -> list[list[int]]:
     """Pages as their JSON column holds them."""
     return [[page.number, page.start_char, page.end_char] for page in pages]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from cachetools import LRUCache
 
-from app.db.scopes import NEXT_KEY, documents_in
+from app.db.scopes import KeyMarks, documents_in
 from app.db.session import Database
 from app.db.tables.documents import chunk, document, document_version
 from app.types import DocumentStatus
@@ -35,19 +35,18 @@ _NAMES = (
 
 @dataclass(slots=True)
 class _Names:
-    """The names of a tenant's documents whose chunks have keys below `next_key`."""
+    """The names of a tenant's documents that were visible at these marks; None: none are read yet."""
 
-    next_key: int = 0
+    marks: KeyMarks | None = None
     index: NameIndex = field(default_factory=NameIndex)
 
 
 class DocumentNames:
     """Implements `NamedDocuments`. Safe to call from several threads.
 
-    Chunks' keys increase, and are assigned in the transaction that makes a version searchable. So the key counter tells
-    whether names are missing, and only those are read. What is found is read from SQL: a document that was deleted is
-    left out, and forgotten then. Where more documents are held than allowed, the tenants that asked longest ago are
-    forgotten.
+    As of scopes, `KeyMarks` tell whether names are missing, and from which chunk on they are read. What is found is
+    read from SQL: a document that was deleted is left out, and forgotten then. Where more documents are held than
+    allowed, the tenants that asked longest ago are forgotten.
 
     Example:
         >>> DocumentNames(database).named("What did Acme earn in 2018?", scope=Scope(tenant_id="acme"))
@@ -104,14 +103,14 @@ class DocumentNames:
     def _names(self, connection: sa.Connection, tenant_id: str) -> _Names:
         """The names of a tenant, with those that were added since they were read; the lock is held."""
         names = self._tenants.get(tenant_id, _Names())
-        next_key = connection.execute(NEXT_KEY).scalar_one()
-        if names.next_key == next_key:
+        marks = KeyMarks.read(connection)
+        if names.marks == marks:
             return names
-        if names.next_key > next_key:  # the data of an older backup
+        if names.marks is not None and names.marks.given > marks.given:  # the data of an older backup
             names = _Names()
         wanted = _NAMES.where(document.c.tenant_id == tenant_id)
-        if names.next_key:
-            new = sa.select(chunk.c.document_id).where(chunk.c.key >= names.next_key, chunk.c.ordinal == 0)
+        if names.marks is not None:
+            new = sa.select(chunk.c.document_id).where(chunk.c.key >= names.marks.settled, chunk.c.ordinal == 0)
             wanted = wanted.where(document.c.id.in_(new))
         for row in connection.execute(wanted):
             if row.chunk_count < LEAST_CHUNKS:
@@ -119,6 +118,6 @@ class DocumentNames:
                 continue
             called = name_words(words_of_name(row.filename)), name_words(row.title or "")
             names.index.add(row.id, group=row.collection_id, names=called)
-        names.next_key = next_key
+        names.marks = marks
         self._tenants[tenant_id] = names  # it may have grown, and others make room
         return names

@@ -23,7 +23,7 @@ from app.db.document_rows import (
 from app.db.filters import compile_filter
 from app.db.idempotency import forget_answers
 from app.db.paging import cut, decode_cursor
-from app.db.removal import Removal, remove_documents
+from app.db.removal import FollowRemoval, Removal, remove_documents
 from app.db.session import Database
 from app.db.tables.documents import collection, document
 from app.db.values import require_metadata, require_text
@@ -292,17 +292,18 @@ class DocumentRepository:
         tenant_id: str,
         collections: tuple[str, ...] | None = None,
         record: Record | None = None,
+        follow: FollowRemoval | None = None,
     ) -> Removal:
         """Delete the document with all its versions. Final: no search returns it after this.
 
-        `record` writes the audit entry in the same transaction.
+        `record` writes the audit entry in the same transaction, and `follow` tells the indexes.
 
         Raises:
             NotFound: No such document.
         """
         with self._database.write() as connection:
             lock_document(connection, document_id, tenant_id=tenant_id, collections=collections)
-            removal = remove_documents(connection, [document_id], now=self._clock(), record=record)
+            removal = remove_documents(connection, [document_id], now=self._clock(), record=record, follow=follow)
             forget_answers(connection, tenant_id)
             return removal
 
@@ -322,11 +323,12 @@ class DocumentRepository:
         created_until: float,
         limit: int,
         record: Record | None = None,
+        follow: FollowRemoval | None = None,
     ) -> tuple[Removal, int]:
         """Delete at most `limit` matching documents in one transaction; returns what to delete elsewhere, and how many.
 
-        `created_until` (Unix seconds) excludes later uploads, so that a loop over this call ends. `record` writes
-        the audit entry of each document in the same transaction.
+        `created_until` (Unix seconds) excludes later uploads, so that a loop over this call ends. `record` and
+        `follow` as in `delete`, the audit entry of each document.
         """
         query = (
             sa.select(document.c.id)
@@ -342,7 +344,7 @@ class DocumentRepository:
         with self._database.write() as connection:
             matching = query.where(compile_filter(filter, connection))
             ids = connection.execute(matching).scalars().all()
-            removal = remove_documents(connection, ids, now=self._clock(), record=record)
+            removal = remove_documents(connection, ids, now=self._clock(), record=record, follow=follow)
             if ids:
                 forget_answers(connection, tenant_id)
             return removal, len(ids)

@@ -26,7 +26,7 @@ class GenerationStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
+class IndexGeneration:
     """The vectors of one embedder. Times are Unix seconds.
 
     `source` is the setting that named the embedder, empty in rows older than that column. `replaced_at` is when another
@@ -60,16 +60,16 @@ class Generation:
 class Standing:
     """The active generation, the one to build, and the configured one that an administrator went back from."""
 
-    active: Generation
-    building: Generation | None = None
-    rejected: Generation | None = None
+    active: IndexGeneration
+    building: IndexGeneration | None = None
+    rejected: IndexGeneration | None = None
 
 
-class GenerationRepository:
+class IndexGenerationRepository:
     """The generations of vectors in this database; at most one is active and at most one is being built.
 
     Example:
-        >>> generations = GenerationRepository(database)
+        >>> generations = IndexGenerationRepository(database)
         >>> generations.prepare(embedder.info, source="BAAI/bge-m3").active.id
         1
     """
@@ -78,13 +78,13 @@ class GenerationRepository:
         self._database = database
         self._clock = clock
 
-    def list(self) -> tuple[Generation, ...]:
+    def list(self) -> tuple[IndexGeneration, ...]:
         """Every generation, the newest first."""
         with self._database.read() as connection:
             rows = connection.execute(sa.select(index_generation).order_by(index_generation.c.id.desc())).all()
         return tuple(_to_generation(row) for row in rows)
 
-    def get(self, generation_id: int) -> Generation:
+    def get(self, generation_id: int) -> IndexGeneration:
         """The generation.
 
         Raises:
@@ -128,7 +128,7 @@ class GenerationRepository:
         with self._database.write() as connection:
             _set(connection, index_generation.c.id == generation_id, status=GenerationStatus.READY)
 
-    def activate(self, generation_id: int) -> Generation:
+    def activate(self, generation_id: int) -> IndexGeneration:
         """Make a generation the active one; the one before is kept as previous.
 
         Raises:
@@ -145,7 +145,7 @@ class GenerationRepository:
             _set(connection, this, status=GenerationStatus.ACTIVE, activated_at=now, rejected_at=None)
             return _get(connection, generation_id)
 
-    def before(self, generation_id: int) -> tuple[Generation, ...]:
+    def before(self, generation_id: int) -> tuple[IndexGeneration, ...]:
         """The generations that were active before and are still kept, latest first.
 
         Raises:
@@ -164,7 +164,7 @@ class GenerationRepository:
             raise Conflict("No generation from before this one is kept.")
         return tuple(_to_generation(row) for row in rows)
 
-    def go_back(self, generation_id: int, *, record: Record | None = None) -> Generation:
+    def go_back(self, generation_id: int, *, record: Record | None = None) -> IndexGeneration:
         """Reject the active generation and build a previous one again, which lacks the chunks added since.
 
         `record` writes the audit entry in the same transaction.
@@ -197,7 +197,7 @@ class GenerationRepository:
                 retired = _get(connection, generation_id)
                 record(connection, str(generation_id), {"model": retired.model, "revision": retired.revision})
 
-    def unpurged(self) -> tuple[Generation, ...]:
+    def unpurged(self) -> tuple[IndexGeneration, ...]:
         """The retired generations that may still have vectors."""
         return tuple(
             found for found in self.list() if found.status is GenerationStatus.RETIRED and found.purged_at is None
@@ -208,7 +208,7 @@ class GenerationRepository:
         with self._database.write() as connection:
             _set(connection, index_generation.c.id == generation_id, purged_at=self._clock())
 
-    def _started(self, connection: sa.Connection, embedder: EmbedderInfo, *, source: str) -> Generation:
+    def _started(self, connection: sa.Connection, embedder: EmbedderInfo, *, source: str) -> IndexGeneration:
         """The active generation; a new one if there is none, or if it has another embedder and no vectors."""
         active = _active(connection)
         if active is not None:
@@ -219,7 +219,7 @@ class GenerationRepository:
 
     def _create(
         self, connection: sa.Connection, embedder: EmbedderInfo, *, source: str, status: GenerationStatus
-    ) -> Generation:
+    ) -> IndexGeneration:
         now = self._clock()
         created = connection.execute(
             sa.insert(index_generation)
@@ -238,7 +238,7 @@ class GenerationRepository:
         return _get(connection, created)
 
 
-def _give_up(connection: sa.Connection, unfinished: Sequence[Generation]) -> None:
+def _give_up(connection: sa.Connection, unfinished: Sequence[IndexGeneration]) -> None:
     """Stop building generations: one that was active before becomes previous again, the others are retired."""
     for found in unfinished:
         status = GenerationStatus.RETIRED if found.replaced_at is None else GenerationStatus.PREVIOUS
@@ -249,13 +249,13 @@ def _unfinished() -> sa.ColumnElement[bool]:
     return index_generation.c.status.in_((GenerationStatus.BUILDING, GenerationStatus.READY))
 
 
-def _active(connection: sa.Connection) -> Generation | None:
+def _active(connection: sa.Connection) -> IndexGeneration | None:
     query = sa.select(index_generation).where(index_generation.c.status == GenerationStatus.ACTIVE)
     row = connection.execute(query.with_for_update()).one_or_none()
     return None if row is None else _to_generation(row)
 
 
-def _get(connection: sa.Connection, generation_id: int) -> Generation:
+def _get(connection: sa.Connection, generation_id: int) -> IndexGeneration:
     query = sa.select(index_generation).where(index_generation.c.id == generation_id)
     row = connection.execute(query).one_or_none()
     if row is None:
@@ -267,8 +267,8 @@ def _set(connection: sa.Connection, which: sa.ColumnElement[bool], **values: obj
     connection.execute(sa.update(index_generation).where(which).values(**values))
 
 
-def _to_generation(row: sa.Row[Any]) -> Generation:
-    return Generation(
+def _to_generation(row: sa.Row[Any]) -> IndexGeneration:
+    return IndexGeneration(
         id=row.id,
         model=row.model,
         revision=row.revision,

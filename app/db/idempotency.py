@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from app.db.presence import Gone, all_but
 from app.db.session import Database
 from app.db.tables.documents import idempotent_request, tenant
 from app.errors import AnswerNotKept, IdempotencyKeyReused, RequestRunning
@@ -76,9 +77,17 @@ class IdempotencyRepository:
         ...     requests.keep(request_id, KeptAnswer(201, "application/json", body))
     """
 
-    def __init__(self, database: Database, *, boot_id: str, clock: Callable[[], float] = time.time) -> None:
-        """`boot_id` is the id of this process: claims of an earlier process are free again."""
+    def __init__(
+        self,
+        database: Database,
+        *,
+        boot_id: str,
+        gone: Gone | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`boot_id` is the id of this process. Claims of processes that are `gone` are free: None means all others."""
         self._database = database
+        self._gone = all_but(boot_id) if gone is None else gone
         self._boot_id = boot_id
         self._clock = clock
         self._running: set[str] = set()  # claimed by this process: they do not expire, whatever the clock says
@@ -115,16 +124,16 @@ class IdempotencyRepository:
                 connection.execute(sa.insert(table).values(id=request_id, **mine))
                 self._running.add(request_id)
                 return None
-            is_ours = found.boot_id == self._boot_id
+            works = found.status in {None, _APPLIED} and self._works(connection, request_id, found.boot_id)
             expired = found.created_at <= now - KEPT_SECONDS and request_id not in self._running
-            if (found.status is None and not is_ours) or expired:
+            if (found.status is None and not works) or expired:
                 fresh = {**mine, "status": None, "media_type": None, "body": None, "forgotten": False}
                 connection.execute(sa.update(table).where(table.c.id == request_id).values(**fresh))
                 self._running.add(request_id)
                 return None
         if found.fingerprint != fingerprint:
             raise IdempotencyKeyReused("This Idempotency-Key came with another payload before; use a new one.")
-        if found.status is None or (found.status == _APPLIED and is_ours):
+        if works:
             raise RequestRunning("A request with this Idempotency-Key is still running.")
         if found.body is None:
             raise AnswerNotKept(
@@ -133,6 +142,13 @@ class IdempotencyRepository:
                 "To run the request again, send it with a new Idempotency-Key."
             )
         return KeptAnswer(status=found.status, media_type=found.media_type, body=bytes(found.body))
+
+    def _works(self, connection: sa.Connection, request_id: str, boot_id: str) -> bool:
+        """Whether the process that claimed a locked request lives; asked once the lock is held, as of then."""
+        if boot_id == self._boot_id:
+            return True
+        theirs = sa.select(sa.not_(self._gone(idempotent_request.c.boot_id)))
+        return bool(connection.execute(theirs.where(idempotent_request.c.id == request_id)).scalar_one())
 
     def keep(self, request_id: str, answer: KeptAnswer, *, secret: bool = False) -> None:
         """Store the response; with `secret`, or when it is forgotten already, only the fact that there was one."""

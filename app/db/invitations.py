@@ -102,7 +102,7 @@ class NewInvitation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class AcceptedInvitation:
     """An accepted invitation: the new key with its secret, and a session of it with its own."""
 
     invitation: Invitation
@@ -247,7 +247,7 @@ class InvitationRepository:
         with self._database.read() as connection:
             return self._valid(connection, token)
 
-    def accept(self, token: str, *, settle: Settle) -> Accepted:
+    def accept(self, token: str, *, settle: Settle) -> AcceptedInvitation:
         """Use an invitation: creates its user (unless it is for one), a key and a session, all or nothing.
 
         Raises:
@@ -283,7 +283,7 @@ class InvitationRepository:
         session = self._sessions.find(session_secret)
         if session is None:  # ended between the two transactions
             raise InvitationNotValid
-        return Accepted(
+        return AcceptedInvitation(
             invitation=found, key=key, key_secret=key_secret, session=session, session_secret=session_secret
         )
 

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from app.db.checkpoints import drop_checkpoints
 from app.db.document_rows import ClaimedJob
+from app.db.presence import Gone
 from app.db.tables.documents import document, job
 from app.types import DocumentStatus, JobStatus
 
@@ -175,6 +176,35 @@ def fail_job(connection: sa.Connection, job_id: str, *, code: str, detail: str, 
     finish(connection, job_id, JobStatus.FAILED, now=now, error_code=code, error_detail=detail)
     set_document(connection, job_id, status=DocumentStatus.FAILED, updated_at=now)
     drop_checkpoints(connection, [job_id])
+
+
+def lock_orphans(connection: sa.Connection, gone: Gone) -> list[str]:
+    """The ids of the jobs that processes were running which are gone; their documents are locked."""
+    orphaned = job.c.status == JobStatus.RUNNING, gone(job.c.boot_id)
+    of_newest = document.c.job_id == job.c.id
+    found = sa.select(job.c.id).join(document, of_newest).where(*orphaned).order_by(document.c.id)
+    locked = connection.execute(found.with_for_update(of=document)).scalars().all()
+    if not locked:
+        return []
+    # as they are now: whoever held a lock may have ended its job
+    still = connection.execute(sa.select(job.c.id).where(job.c.id.in_(locked), *orphaned))
+    return list(still.scalars())
+
+
+def requeue_orphans(connection: sa.Connection, ids: Sequence[str], *, most_crashes: int, now: float) -> None:
+    """Queue locked orphans again. After `most_crashes` crashes a job fails with the code "gave-up" instead.
+
+    A crash counts where the job is known to have begun and no block of its embeddings was kept since the crash before:
+    neither a job that waited beside another nor a long one that goes on is what the processes die of.
+    """
+    is_suspect = sa.and_(job.c.begun, sa.not_(job.c.kept_since_crash))
+    counted = sa.select(job.c.id, (job.c.crashes + sa.case((is_suspect, 1), else_=0)).label("crashes"))
+    for job_id, crashes in connection.execute(counted.where(job.c.id.in_(ids)).order_by(job.c.document_id)).all():
+        if crashes >= most_crashes:
+            detail = f"The server stopped {crashes} times while reading this document."
+            fail_job(connection, job_id, code="gave-up", detail=detail, now=now)
+        else:
+            requeue_job(connection, job_id, now=now, crashes=crashes, kept_since_crash=False, alone=True)
 
 
 def requeue_job(connection: sa.Connection, job_id: str, *, now: float, **values: object) -> None:

@@ -21,12 +21,14 @@ from app.db.job_queue import (
     set_document,
 )
 from app.db.paging import cut, decode_cursor
+from app.db.presence import all_but
+from app.db.published_rows import take_keys
 from app.db.publishing import Also, CommitResult, Version, commit_versions
 from app.db.session import Database
 from app.db.tables.documents import document, job
 from app.types import Document, DocumentStatus, Job, JobStatus
-from ingestion.types import Extraction, Passage, Stage
-from retrieval.ports import Vectors
+from ingestion.types import ChunkDraft, Extraction, Stage
+from retrieval.ports import Keys, Vectors
 
 MAX_CRASHES = 5
 """After this many crashes of the server during a job, none of its embeddings kept between, the job fails.
@@ -51,6 +53,7 @@ _START = (
         boot_id=sa.bindparam("its_boot"),
         begun=sa.bindparam("first", type_=sa.Boolean),
         claim=sa.case((job.c.claim < _HIGHEST, _HIGHEST), else_=job.c.claim) + 1,
+        first_key=None,
         attempts=job.c.attempts + 1,
         started_at=sa.case((job.c.created_at > _NOW, job.c.created_at), else_=_NOW),
         error_code=None,
@@ -73,9 +76,17 @@ class JobRepository:
         True
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Callable[[], float] = time.time,
+        may_claim: Callable[[sa.Connection], bool] = lambda _: True,
+    ) -> None:
+        """`may_claim` says in a claim's transaction whether this process may: not once others have buried it."""
         self._database = database
         self._clock = clock
+        self._may_claim = may_claim
         self._served = 0.0  # when the last job was started
         self._highest = 0  # claim of this process
 
@@ -97,6 +108,8 @@ class JobRepository:
             # A machine that stops may forget a claim, and the job is as it was before: no disk is waited for. A process
             # that survives its PostgreSQL's crash is refused what it read under the forgotten claim.
             with self._database.write_unflushed() as connection:
+                if not self._may_claim(connection):
+                    return []
                 claimed = self._claim_in(connection, boot_id, most=most, most_bytes=most_bytes)
                 if claimed or connection.execute(_DUE, {"now": self._clock()}).first() is None:
                     return claimed
@@ -174,17 +187,30 @@ class JobRepository:
                 set_document(connection, claimed.id, done=done, total=total, updated_at=self._clock())
             return bool(running)
 
+    def take_keys(self, counts: Mapping[ClaimedJob, int]) -> dict[ClaimedJob, Keys]:
+        """Take the keys of so many chunks for each job, before `commit_all`; leaves out jobs that do not run.
+
+        `(n,)` int64, consecutive, and never given before: a commit that fails leaves them unused. A transaction of its
+        own, so that commits do not wait for each other.
+
+        Raises:
+            StorageFull, StoreUnavailable: None were taken.
+        """
+        with self._database.write_shortly() as connection:
+            running = lock_running(connection, list(counts))
+            return take_keys(connection, {each: counts[each] for each in running}) if running else {}
+
     def commit(
         self,
         claimed: ClaimedJob,
         *,
         extraction: Extraction,
-        passages: Sequence[Passage],
+        passages: Sequence[ChunkDraft],
         vectors: Vectors,
         generation: int,
         embedding_tokens: int,
     ) -> CommitResult:
-        """As `commit_all`, for one job."""
+        """As `take_keys` and `commit_all`, for one job."""
         version = Version(
             job=claimed,
             extraction=extraction,
@@ -193,14 +219,15 @@ class JobRepository:
             generation=generation,
             embedding_tokens=embedding_tokens,
         )
+        self.take_keys({claimed: len(passages)})
         return self.commit_all([version])[0]
 
     def commit_all(self, versions: Sequence[Version]) -> tuple[CommitResult, ...]:
         """Publish the version of each job, all in one transaction.
 
         It inserts text, chunks and vectors (as float16), deletes the chunks of the version before, and ends the job.
-        For a job that no longer runs under its claim, because its document was deleted or replaced or another process
-        took the job over, nothing is written.
+        The chunks get the keys that their job took last. For a job that no longer runs under its claim, because its
+        document was deleted or replaced or another process took the job over, nothing is written.
 
         Raises:
             StorageFull, StoreUnavailable: Nothing was written; the jobs still run.
@@ -254,35 +281,25 @@ class JobRepository:
             return bool(running)
 
     def requeue_orphans(self, boot_id: str) -> int:
-        """Queue the jobs again that another process was running when it died; returns their number. Call it at start.
+        """As `requeue_orphans_in`, for a process that is alone on its database; returns their number. Call it at start.
 
         Queued jobs need not wait for the time they have, which was set by another process's clock.
-        After `MAX_CRASHES` crashes a job fails with the code "gave-up" instead. A crash counts where the job is known
-        to have begun and no block of its embeddings was kept since the crash before: neither a job that waited beside
-        another nor a long one that goes on is what the processes die of.
         """
-        is_suspect = sa.and_(job.c.begun, sa.not_(job.c.kept_since_crash))
-        orphaned = (
-            sa.select(job.c.id, (job.c.crashes + sa.case((is_suspect, 1), else_=0)).label("crashes"))
-            .join(document, document.c.job_id == job.c.id)
-            .where(job.c.status == JobStatus.RUNNING, job.c.boot_id.is_distinct_from(boot_id))
-            .order_by(document.c.id)
-            .with_for_update(of=document)
-        )
         with self._database.write() as connection:
-            orphans = connection.execute(orphaned).all()
-            for job_id, crashes in orphans:
-                if crashes >= MAX_CRASHES:
-                    detail = f"The server stopped {crashes} times while reading this document."
-                    fail_job(connection, job_id, code="gave-up", detail=detail, now=self._clock())
-                else:
-                    values = {"crashes": crashes, "kept_since_crash": False, "alone": True}
-                    requeue_job(connection, job_id, now=self._clock(), **values)
+            orphans = job_queue.lock_orphans(connection, all_but(boot_id))
+            self.requeue_orphans_in(connection, orphans)
             waiting = job.c.status == JobStatus.QUEUED, job.c.next_attempt_at > self._clock()
             connection.execute(sa.update(job).where(*waiting).values(next_attempt_at=0.0))
             latest = connection.execute(sa.select(sa.func.max(job.c.started_at))).scalar()
             self._served = max(self._served, latest or 0.0)
             return len(orphans)
+
+    def requeue_orphans_in(self, connection: sa.Connection, orphans: Sequence[str]) -> None:
+        """Queue jobs again that processes were running when they died; `app.db.job_queue.lock_orphans` has their ids.
+
+        After `MAX_CRASHES` crashes a job fails with the code "gave-up" instead.
+        """
+        job_queue.requeue_orphans(connection, orphans, most_crashes=MAX_CRASHES, now=self._clock())
 
     def cancel(self, job_id: str, *, tenant_id: str) -> tuple[Job, tuple[str, ...]]:
         """Cancel a job; see `app.db.cancellation`. Returns it, and the names of the originals to delete.

@@ -13,7 +13,7 @@ from app.db.dialect import insert_or_ignore
 from app.db.document_rows import DOCUMENTS, to_document
 from app.db.idempotency import forget_answers, note_effect
 from app.db.originals import condemn, named
-from app.db.paging import Listed, Place
+from app.db.paging import Listed, PageRequest
 from app.db.session import Database
 from app.db.tables.documents import collection, document, document_version, file_batch, job, unattached_file
 from app.errors import NotFound
@@ -211,7 +211,7 @@ class OpenAIFileRepository:
             return condemn(connection, [row.object], now=self._clock())
 
     def files(
-        self, principal: Principal, place: Place, *, purpose: str | None, of_documents: str
+        self, principal: Principal, place: PageRequest, *, purpose: str | None, of_documents: str
     ) -> Listed[Document | UnattachedFile]:
         """A page of documents, whose purpose is `of_documents`, and of unattached files."""
         documents = sa.select(document.c.id).where(*_held(principal))
@@ -232,7 +232,12 @@ class OpenAIFileRepository:
         return place.listed([found[file_id] for file_id in ids if file_id in found])
 
     def documents(
-        self, collection_id: str, place: Place, *, state: FileState | None = None, among: Sequence[str] | None = None
+        self,
+        collection_id: str,
+        place: PageRequest,
+        *,
+        state: FileState | None = None,
+        among: Sequence[str] | None = None,
     ) -> Listed[Document]:
         """A page of a collection's documents, optionally by state and `among` given ids. Access is not checked."""
         query = DOCUMENTS.where(document.c.collection_id == collection_id)
@@ -249,7 +254,7 @@ class OpenAIFileRepository:
         with self._database.read() as connection:
             return {row.id: row.metadata for row in connection.execute(query)}
 
-    def stores(self, principal: Principal, place: Place) -> Listed[Collection]:
+    def stores(self, principal: Principal, place: PageRequest) -> Listed[Collection]:
         """A page of the collections that the principal may access, without counts; see `sizes`."""
         query = sa.select(collection).where(collection.c.tenant_id == principal.tenant_id)
         if principal.collections is not None:

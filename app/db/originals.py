@@ -6,17 +6,26 @@ from collections.abc import Callable, Iterator, Sequence
 import sqlalchemy as sa
 
 from app.db.dialect import insert_or_ignore
+from app.db.presence import Gone, all_but
 from app.db.session import Database
 from app.db.tables.documents import document_version, unattached_file, upload
+from app.errors import StoreUnavailable
 
 _AT_ONCE = 500  # names in one statement
 _BEGIN = insert_or_ignore(upload)
+_begun: set[str] = set()  # originals that this process is putting: each has a row, unless it was taken over
 _NAMES = document_version.c.object, unattached_file.c.object
 
 
 def named(connection: sa.Connection, name: str) -> None:
-    """End the upload of an original, in the transaction whose rows name it now."""
-    connection.execute(sa.delete(upload).where(upload.c.object == name))
+    """End the upload of an original, in the transaction whose rows name it now.
+
+    Raises:
+        StoreUnavailable: Another process took this one for dead, and deletes the original: roll this transaction back.
+    """
+    mine = upload.c.object == name, upload.c.boot_id.is_not(None)
+    if not connection.execute(sa.delete(upload).where(*mine)).rowcount and name in _begun:
+        raise StoreUnavailable("The upload stood still for too long and was given up; send the file again.")
 
 
 def condemn(connection: sa.Connection, names: Sequence[str], *, now: float) -> tuple[str, ...]:
@@ -42,8 +51,17 @@ class OriginalRepository:
         True
     """
 
-    def __init__(self, database: Database, *, boot_id: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        boot_id: str,
+        gone: Gone | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`boot_id` is the id of this process; `gone` says which others are: None means all."""
         self._database = database
+        self._gone = all_but(boot_id) if gone is None else gone
         self._boot_id = boot_id
         self._clock = clock
 
@@ -56,6 +74,11 @@ class OriginalRepository:
         row = {"object": name, "boot_id": self._boot_id, "begun_at": self._clock()}
         with self._database.write_shortly() as connection:
             connection.execute(_BEGIN.on(connection), row)
+        _begun.add(name)
+
+    def leave(self, name: str) -> None:
+        """This process puts the original no more, whatever became of it."""
+        _begun.discard(name)
 
     def is_open(self, name: str) -> bool:
         """Whether an upload has not been committed."""
@@ -69,10 +92,18 @@ class OriginalRepository:
                 connection.execute(sa.delete(upload).where(upload.c.object.in_(some)))
 
     def abandoned(self) -> tuple[str, ...]:
-        """The originals that other processes were putting or deleting when they died. Call it at start."""
-        theirs = upload.c.boot_id.is_distinct_from(self._boot_id)
+        """The originals that processes were putting or deleting which are gone, and what others delete at this moment.
+
+        Whoever was putting one can name it no more, should it live after all.
+        """
+        putting = sa.and_(upload.c.boot_id.is_not(None), self._gone(upload.c.boot_id))
         with self._database.read() as connection:
-            return tuple(connection.execute(sa.select(upload.c.object).where(theirs)).scalars())
+            left = connection.execute(sa.select(upload.c.object).where(putting).limit(1)).scalar() is not None
+        if left:
+            with self._database.write() as connection:
+                connection.execute(sa.update(upload).where(putting).values(boot_id=None))
+        with self._database.read() as connection:
+            return tuple(connection.execute(sa.select(upload.c.object).where(upload.c.boot_id.is_(None))).scalars())
 
     def under_way(self) -> set[str]:
         """The originals that are being put now."""

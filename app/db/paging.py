@@ -56,13 +56,13 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PageRequest:
     """A page request: at most `limit` items after the id `after`, or directly before the id `before`.
 
     The ids need not exist any more, so deletions between two pages leave no gap.
 
     Example:
-        >>> place = Place(limit=20, order="asc", after="doc_1")
+        >>> place = PageRequest(limit=20, order="asc", after="doc_1")
         >>> place.listed(connection.execute(place.applied(query, document.c.id)).all()).has_more
         False
     """

@@ -1,6 +1,6 @@
 """Writes the rows of ingested versions, inside the caller's transaction: texts, chunks, vectors and end of the job."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -8,15 +8,24 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.contents import to_block_list, to_page_list
+from app.db.document_rows import ClaimedJob
 from app.db.job_queue import not_before
 from app.db.originals import condemn
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job, key_counter
 from app.types import DocumentStatus, Job, JobStatus
-from ingestion.types import Extraction, Passage
+from ingestion.types import ChunkDraft, Extraction
 from retrieval.ports import Keys
 
 Halves: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float16]]
 """`(n, dim)` float16 vectors as they are stored."""
+
+_TAKE = (
+    sa.update(key_counter)
+    .where(key_counter.c.name == "chunk")
+    .values(next_key=key_counter.c.next_key + sa.bindparam("taken"))
+    .returning(key_counter.c.next_key)
+)
+_NOTE = sa.update(job).where(job.c.id == sa.bindparam("its_id")).values(first_key=sa.bindparam("first"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +34,37 @@ class Indexed:
 
     job: Job
     extraction: Extraction
-    passages: Sequence[Passage]
+    passages: Sequence[ChunkDraft]
     keys: Keys
     halves: Halves
     generation: int
     embedding_tokens: int
 
 
-def take_keys(connection: sa.Connection, count: int) -> Keys:
-    """Take the next `count` chunk keys, consecutive and never used before."""
-    end = connection.execute(
-        sa.update(key_counter)
-        .where(key_counter.c.name == "chunk")
-        .values(next_key=key_counter.c.next_key + count)
-        .returning(key_counter.c.next_key)
-    ).scalar_one()
-    return np.arange(end - count, end, dtype=np.int64)
+def take_keys(connection: sa.Connection, counts: Mapping[ClaimedJob, int]) -> dict[ClaimedJob, Keys]:
+    """Take so many chunk keys for each locked job, consecutive and never used before, and note them with the job.
+
+    The counter is locked until the transaction ends, so it comes last and nothing slow may follow.
+    """
+    taken = sum(counts.values())
+    end = connection.execute(_TAKE, {"taken": taken}).scalar_one()
+    runs = np.split(np.arange(end - taken, end, dtype=np.int64), np.cumsum(list(counts.values()))[:-1])
+    keys = dict(zip(counts, runs, strict=True))
+    noted = [{"its_id": each.id, "first": int(mine[0])} for each, mine in keys.items() if len(mine)]
+    if noted:
+        connection.execute(_NOTE, noted)
+    return keys
+
+
+def keys_taken(connection: sa.Connection, counts: Mapping[ClaimedJob, int]) -> dict[ClaimedJob, Keys]:
+    """The keys that running jobs took, as `take_keys` returned them for the same counts."""
+    query = sa.select(job.c.id, job.c.first_key).where(job.c.id.in_([each.id for each in counts]))
+    first = {row.id: row.first_key for row in connection.execute(query)}
+    assert all(first[each.id] is not None for each, count in counts.items() if count), "keys are taken before a commit"
+    return {
+        each: np.arange(first[each.id], first[each.id] + count, dtype=np.int64) if count else np.empty(0, np.int64)
+        for each, count in counts.items()
+    }
 
 
 def write_texts(connection: sa.Connection, indexed: Sequence[Indexed], *, now: float) -> None:

@@ -9,11 +9,11 @@ import sqlalchemy as sa
 from app.db.checkpoints import drop_checkpoints
 from app.db.document_rows import ClaimedJob
 from app.db.job_queue import lock_running
-from app.db.published_rows import Halves, Indexed, drop_older, finish_indexed, take_keys, write_chunks, write_texts
+from app.db.published_rows import Halves, Indexed, drop_older, finish_indexed, keys_taken, write_chunks, write_texts
 from app.db.removal import remove_chunks
 from app.db.tables.documents import chunk
 from app.types import Job
-from ingestion.types import Extraction, Passage
+from ingestion.types import ChunkDraft, Extraction
 from retrieval.ports import Keys, Vectors
 
 Also = Callable[[sa.Connection], object]
@@ -31,7 +31,7 @@ class Version:
 
     job: ClaimedJob
     extraction: Extraction
-    passages: Sequence[Passage]
+    passages: Sequence[ChunkDraft]
     vectors: Vectors
     generation: int
     embedding_tokens: int
@@ -57,7 +57,7 @@ _NOTHING = CommitResult(written=False, new_keys=np.empty(0, np.int64), removed_k
 
 
 def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, now: float) -> tuple[CommitResult, ...]:
-    """Write each version whose job still runs under its claim; returns one result per version, in order.
+    """Write each version whose job still runs under its claim and took keys; returns one result per version, in order.
 
     Each table is written by one statement for all versions, since many small statements would dominate the time.
     """
@@ -66,21 +66,19 @@ def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, n
     if not wanted:
         return (_NOTHING,) * len(versions)
     removed = _remove_older_chunks(connection, [version.job for version in wanted])
-    keys = take_keys(connection, sum(len(version.passages) for version in wanted))
-    indexed = []
-    for version in wanted:
-        mine, keys = np.split(keys, [len(version.passages)])
-        indexed.append(
-            Indexed(
-                version.job,
-                version.extraction,
-                version.passages,
-                mine,
-                _halves(version),
-                version.generation,
-                version.embedding_tokens,
-            )
+    keys = keys_taken(connection, {version.job: len(version.passages) for version in wanted})
+    indexed = [
+        Indexed(
+            version.job,
+            version.extraction,
+            version.passages,
+            keys[version.job],
+            _halves(version),
+            version.generation,
+            version.embedding_tokens,
         )
+        for version in wanted
+    ]
     write_texts(connection, indexed, now=now)
     write_chunks(connection, indexed)
     finish_indexed(connection, indexed, now=now)

@@ -1,7 +1,8 @@
 """Deletes documents, their chunks and vectors, and cancels their jobs, inside the caller's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import sqlalchemy as sa
@@ -13,6 +14,9 @@ from app.db.originals import condemn
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job
 from app.types import Deleted, JobStatus
 from retrieval.ports import Keys
+
+FollowRemoval: TypeAlias = Callable[[sa.Connection, Keys], object]
+"""What the indexes do in the transaction that deletes chunks, told of their keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +33,16 @@ class Removal:
 
 
 def remove_documents(
-    connection: sa.Connection, document_ids: Sequence[str], *, now: float, record: Record | None = None
+    connection: sa.Connection,
+    document_ids: Sequence[str],
+    *,
+    now: float,
+    record: Record | None = None,
+    follow: FollowRemoval | None = None,
 ) -> Removal:
     """Delete documents and cancel their open jobs. The caller has locked the documents' rows.
 
-    `record` writes an audit entry for each document, with its file name.
+    `record` writes an audit entry for each document, with its file name. `follow` is called where chunks were deleted.
     """
     originals: list[str] = []
     keys, vectors = [], 0
@@ -57,6 +66,8 @@ def remove_documents(
                 connection, document_id, {"name": names[max(names)], "id": document_id, "collection_id": collection_id}
             )
     removed = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
+    if follow is not None and len(removed):
+        follow(connection, removed)
     return Removal(
         deleted=Deleted(chunks=len(removed), vectors=vectors),
         documents=len(document_ids),

@@ -10,7 +10,8 @@ from cachetools import LRUCache
 
 from app.db.filters import compile_filter
 from app.db.session import Database
-from app.db.tables.documents import chunk, document, document_version, key_counter
+from app.db.tables.documents import chunk, document, document_version, job, key_counter
+from app.types import JobStatus
 from retrieval.key_set import KeySet
 from retrieval.ports import Keys
 from retrieval.types import Scope
@@ -37,24 +38,57 @@ _MOST_KEYS = 16_000_000  # cached over all scopes: 128 MB, and an eighth more fo
 _MOST_SCOPES = 1024
 
 NEXT_KEY = sa.select(key_counter.c.next_key).where(key_counter.c.name == "chunk")
-"""The key that the next new chunk will get."""
+"""The next key that a job will take for a chunk."""
+
+_TAKEN = (
+    sa.select(sa.func.count(job.c.first_key).label("jobs"), sa.func.min(job.c.first_key).label("first"))
+    .where(job.c.status == JobStatus.RUNNING, job.c.first_key.is_not(None))
+    .subquery("taken")
+)
+_MARKS = (
+    sa.select(key_counter.c.next_key, _TAKEN.c.jobs, sa.func.coalesce(_TAKEN.c.first, key_counter.c.next_key))
+    .select_from(key_counter.join(_TAKEN, sa.true()))
+    .where(key_counter.c.name == "chunk")
+)
 
 _Name: TypeAlias = tuple[str, frozenset[str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    """A cache entry: the keys in a scope below `next_key`."""
+class KeyMarks:
+    """How far chunk keys are given and shown, in one snapshot: as long as they are equal, no chunk became visible.
 
-    next_key: int
+    Jobs take keys before the commit that shows their chunks. `given` is the next key, `taken` the number of running
+    jobs that have taken theirs. A key below `settled` is shown, or never will be.
+    """
+
+    given: int
+    taken: int
+    settled: int
+
+    @classmethod
+    def read(cls, connection: sa.Connection) -> "KeyMarks":
+        """The marks in a transaction's snapshot."""
+        return cls(*connection.execute(_MARKS).one())
+
+    def is_later(self, other: "KeyMarks") -> bool:
+        """Whether they were read later, where they differ: jobs take keys by raising `given`."""
+        return (self.given, -self.taken) > (other.given, -other.taken)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A cache entry: the keys in a scope that were visible at these marks."""
+
+    marks: KeyMarks
     keys: KeySet
 
 
 class ScopeKeys:
     """A cache of the visible chunk keys by scope. Safe to call from several threads.
 
-    Keys increase, and are assigned in the transaction that makes their chunks visible. So the key counter shows
-    whether a cached scope lacks new keys, and only those are read. Keys of a deleted document may stay until `forget`;
+    Keys increase, and a running job notes those it took until its chunks are visible. So `KeyMarks` show whether a
+    cached scope lacks keys, and from which on they are read. Keys of a deleted document may stay until `forget`;
     no search shows them, since every hit is read from SQL. Scopes with documents or a filter are not cached. The cache
     is bounded and evicts the least recently used scope; a scope with more keys than it may hold is not cached.
 
@@ -75,15 +109,15 @@ class ScopeKeys:
             name = _name_of(scope)
             with self._lock:
                 known = self._entries.get(name)
-            next_key = connection.execute(NEXT_KEY).scalar_one()
-            if known is not None and known.next_key == next_key:
+            marks = KeyMarks.read(connection)
+            if known is not None and known.marks == marks:
                 return known.keys
             conditions = documents_in(scope, connection)
-            if known is None or known.next_key > next_key:
+            if known is None or known.marks.given > marks.given:
                 keys = _all_keys(connection, conditions)
             else:
-                keys = known.keys.plus(_keys_from(connection, conditions, first=known.next_key))
-        self._store(name, _Entry(next_key, keys))
+                keys = known.keys.plus(_keys_from(connection, conditions, first=known.marks.settled))
+        self._store(name, _Entry(marks, keys))
         return keys
 
     def holds(self, scope: Scope) -> bool:
@@ -105,7 +139,7 @@ class ScopeKeys:
         with self._lock:
             entries = [self._entries.popitem() for _ in range(len(self._entries))]
             for name, known in entries:  # the least recently used first, so that their order stays
-                self._entries[name] = _Entry(known.next_key, known.keys.minus(keys))
+                self._entries[name] = _Entry(known.marks, known.keys.minus(keys))
 
     def held(self) -> int:
         """The number of keys cached over all scopes."""
@@ -115,7 +149,7 @@ class ScopeKeys:
     def _store(self, name: _Name, found: _Entry) -> None:
         with self._lock:
             known = self._entries.get(name)
-            if known is not None and known.next_key > found.next_key:
+            if known is not None and known.marks.is_later(found.marks):
                 return  # another thread has read a later state
             if len(found.keys) > self._entries.maxsize:
                 self._entries.pop(name, None)

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import sqlalchemy as sa
 
 from app.db.dialect import lock_number
+from app.db.presence import SERVER_LOCK, living, require_alone
 from app.db.session import Database
 from app.errors import AppError, SetupError
 from app.telemetry.logs import logger
@@ -16,7 +17,7 @@ from app.telemetry.logs import logger
 _WATCH_SECONDS = 5.0
 _TAKE = sa.text("SELECT pg_try_advisory_lock(:number)")
 _GIVE_BACK = sa.text("SELECT pg_advisory_unlock(:number)")
-_NUMBER = {"number": lock_number("server")}
+_NUMBER = {"number": lock_number(SERVER_LOCK)}
 
 
 def stop_this_process() -> None:
@@ -33,10 +34,10 @@ def server_lock(
     Two servers on one database would settle each other's calls at start and miss each other's documents in their
     indexes. PostgreSQL also releases the lock when the connection ends. The connection is checked every `watch_s`
     seconds, and the lock is taken again after a restart of PostgreSQL. When another process has taken it, `on_loss` is
-    called.
+    called. It also refuses where processes beat that share the database (`app.db.presence`).
 
     Raises:
-        SetupError: Another process holds the lock.
+        SetupError: Another process holds the lock, or processes share the database.
         StoreUnavailable: PostgreSQL cannot be reached.
 
     Example:
@@ -47,15 +48,19 @@ def server_lock(
         yield
         return
     held = _Held(database)
-    if not held.take():
+    try:
+        if not held.take():
+            raise SetupError(
+                "Another Footnote process is using this database. Stop it, give FOOTNOTE_DATABASE_URL another "
+                "database, or talk to the running server with --url and --key."
+            )
+        require_alone(database)
+    except AppError:
         held.release()
-        raise SetupError(
-            "Another Footnote process is using this database. Stop it, give FOOTNOTE_DATABASE_URL another database, "
-            "or talk to the running server with --url and --key."
-        )
+        raise
     stop = threading.Event()
     watch = threading.Thread(
-        target=_watch, args=(held, stop, watch_s, on_loss), name="footnote-server-lock", daemon=True
+        target=_watch, args=(held, database, stop, watch_s, on_loss), name="footnote-server-lock", daemon=True
     )
     watch.start()
     try:
@@ -103,7 +108,7 @@ class _Held:
         self._stack.close()
 
 
-def _watch(held: _Held, stop: threading.Event, seconds: float, on_loss: Callable[[], None]) -> None:
+def _watch(held: _Held, database: Database, stop: threading.Event, seconds: float, on_loss: Callable[[], None]) -> None:
     away = False
     while not stop.wait(seconds):
         if not away and not held.lost():
@@ -111,7 +116,7 @@ def _watch(held: _Held, stop: threading.Event, seconds: float, on_loss: Callable
         away = True
         try:
             held.release()
-            if not held.take():
+            if not held.take() or living(database):
                 logger().error("database.taken_by_another")
                 on_loss()
                 return

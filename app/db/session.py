@@ -45,8 +45,10 @@ class Database:
         self._group = GroupCommit(writer, turn=self._turn, errors=_domain_errors)
 
     @classmethod
-    def open(cls, url: str) -> "Database":
+    def open(cls, url: str, *, session_name: str = "") -> "Database":
         """Open `sqlite:///path/to/file` or `postgresql://user@host/name`; creates a missing SQLite file, no tables.
+
+        `session_name` is what PostgreSQL lists its connections under; empty means as its URL says.
 
         Raises:
             SetupError: The URL, the driver or the SQLite library is unsuitable; the message says what to change.
@@ -59,7 +61,7 @@ class Database:
             case "sqlite":
                 return cls(*_open_sqlite(parsed))
             case "postgresql" | "postgres":
-                return cls(*_open_postgresql(parsed))
+                return cls(*_open_postgresql(parsed, session_name))
             case other:
                 raise SetupError(f"Footnote keeps its data in SQLite or PostgreSQL; the URL asks for {other}.")
 
@@ -254,11 +256,12 @@ def _on_connect(engine: sa.Engine, *, pragmas: tuple[str, ...], begin: str) -> N
     sa.event.listen(engine, "begin", start)
 
 
-def _open_postgresql(url: sa.URL) -> tuple[sa.Engine, sa.Engine]:
+def _open_postgresql(url: sa.URL, session_name: str) -> tuple[sa.Engine, sa.Engine]:
     require_driver("psycopg", extra="postgres")
+    named = {"application_name": session_name} if session_name else {}
     engine = sa.create_engine(
         url.set(drivername="postgresql+psycopg"),
-        connect_args={"options": f"-c lock_timeout={_LOCK_MS}", "connect_timeout": 5},
+        connect_args={"options": f"-c lock_timeout={_LOCK_MS}", "connect_timeout": 5, **named},
         json_serializer=to_json,
         hide_parameters=True,
         pool_pre_ping=True,

@@ -15,13 +15,15 @@ class KeptQuestion:
     """A question that a document version answers.
 
     `start_char` and `end_char` bound the quote that answers it in the version's canonical text, `answer` are the words
-    in the quote that answer.
+    in the quote that answer. `confirmed` is whether its answer was confirmed when it was asked; those that were kept
+    before this was noted were.
     """
 
     question: str
     start_char: int
     end_char: int
     answer: str
+    confirmed: bool = True
 
 
 class SuggestionRepository:
@@ -58,7 +60,7 @@ class SuggestionRepository:
             NotFound: The tenant has no such document any more.
             StoreUnavailable, StorageFull: Nothing was written.
         """
-        rows = [[one.question, one.start_char, one.end_char, one.answer] for one in questions]
+        rows = [[one.question, one.start_char, one.end_char, one.answer, one.confirmed] for one in questions]
         with self._database.write_shortly() as connection:
             find_document(connection, document_id, tenant_id=tenant_id, collections=None)
             connection.execute(

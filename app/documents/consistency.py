@@ -22,7 +22,7 @@ from app.telemetry.metrics import Metrics
 _SETTLED_SECONDS = 600.0  # a younger file may belong to a row that is not committed yet
 
 
-class Kind(StrEnum):
+class Inconsistency(StrEnum):
     """The kinds of inconsistency."""
 
     MISSING_ORIGINALS = "missing_originals"
@@ -40,39 +40,39 @@ class Kind(StrEnum):
 
 
 _SAYS = {
-    Kind.MISSING_ORIGINALS: "originals of document versions are missing; their text stays searchable. Restore them "
-    "from a backup or upload them again.",
-    Kind.STRAY_ORIGINALS: "originals on disk belong to no document.",
-    Kind.RESIZED_ORIGINALS: "originals have another size than was uploaded. Restore them from a backup or upload "
-    "them again.",
-    Kind.STUCK_DOCUMENTS: "documents wait for a job that no longer exists. Delete them or upload them again.",
-    Kind.MISPLACED_CHUNKS: "chunks differ from the text at their offsets. Upload their documents again.",
-    Kind.MISCOUNTED_VERSIONS: "document versions have other chunks than their rows state. Upload them again.",
-    Kind.HIDDEN_CHUNKS: "chunks belong to no visible document version.",
-    Kind.CHUNKS_WITHOUT_VECTOR: "visible chunks have no vector and are found by keyword search alone. Upload their "
-    "documents again.",
-    Kind.VECTORS_WITHOUT_CHUNK: "stored vectors belong to no chunk.",
-    Kind.FULL_TEXT_ROWS: "full-text rows and chunks do not match.",
-    Kind.INDEX_MISSING: "visible chunks are missing from the vector index or the word index.",
-    Kind.INDEX_SURPLUS: "entries of the vector index or the word index belong to no visible chunk.",
+    Inconsistency.MISSING_ORIGINALS: "originals of document versions are missing; their text stays searchable. "
+    "Restore them from a backup or upload them again.",
+    Inconsistency.STRAY_ORIGINALS: "originals on disk belong to no document.",
+    Inconsistency.RESIZED_ORIGINALS: "originals have another size than was uploaded. "
+    "Restore them from a backup or upload them again.",
+    Inconsistency.STUCK_DOCUMENTS: "documents wait for a job that no longer exists. Delete them or upload them again.",
+    Inconsistency.MISPLACED_CHUNKS: "chunks differ from the text at their offsets. Upload their documents again.",
+    Inconsistency.MISCOUNTED_VERSIONS: "document versions have other chunks than their rows state. Upload them again.",
+    Inconsistency.HIDDEN_CHUNKS: "chunks belong to no visible document version.",
+    Inconsistency.CHUNKS_WITHOUT_VECTOR: "visible chunks have no vector and are found by keyword search alone. "
+    "Upload their documents again.",
+    Inconsistency.VECTORS_WITHOUT_CHUNK: "stored vectors belong to no chunk.",
+    Inconsistency.FULL_TEXT_ROWS: "full-text rows and chunks do not match.",
+    Inconsistency.INDEX_MISSING: "visible chunks are missing from the vector index or the word index.",
+    Inconsistency.INDEX_SURPLUS: "entries of the vector index or the word index belong to no visible chunk.",
 }
 _SAFE = frozenset(
     {
-        Kind.STRAY_ORIGINALS,
-        Kind.HIDDEN_CHUNKS,
-        Kind.VECTORS_WITHOUT_CHUNK,
-        Kind.FULL_TEXT_ROWS,
-        Kind.INDEX_MISSING,
-        Kind.INDEX_SURPLUS,
+        Inconsistency.STRAY_ORIGINALS,
+        Inconsistency.HIDDEN_CHUNKS,
+        Inconsistency.VECTORS_WITHOUT_CHUNK,
+        Inconsistency.FULL_TEXT_ROWS,
+        Inconsistency.INDEX_MISSING,
+        Inconsistency.INDEX_SURPLUS,
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class InconsistencyCount:
     """A number of inconsistencies of one kind; `mended` when this run repaired them."""
 
-    kind: Kind
+    kind: Inconsistency
     count: int
     mended: bool = False
 
@@ -91,12 +91,12 @@ class Finding:
 class Findings:
     """All findings, and the number of document versions and chunks that were checked."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[InconsistencyCount, ...]
     versions: int
     chunks: int
 
     @property
-    def open(self) -> tuple[Finding, ...]:
+    def open(self) -> tuple[InconsistencyCount, ...]:
         """The findings that were not repaired."""
         return tuple(finding for finding in self.findings if not finding.mended)
 
@@ -134,23 +134,23 @@ def examine(
     defects = rows.text_defects()
     told = index.repair(only_tell=not repair, pause=pause) if index is not None else Differences()
     counts = {
-        Kind.MISSING_ORIGINALS: gone,
-        Kind.STRAY_ORIGINALS: len(strays),
-        Kind.RESIZED_ORIGINALS: resized,
-        Kind.STUCK_DOCUMENTS: rows.stuck_documents(),
-        Kind.MISPLACED_CHUNKS: defects.misplaced_chunks,
-        Kind.MISCOUNTED_VERSIONS: defects.miscounted_versions,
-        Kind.HIDDEN_CHUNKS: rows.hidden_chunks(),
-        Kind.CHUNKS_WITHOUT_VECTOR: rows.chunks_without_vector(),
-        Kind.VECTORS_WITHOUT_CHUNK: rows.vectors_without_chunk(),
-        Kind.FULL_TEXT_ROWS: rows.full_text_rows(),
-        Kind.INDEX_MISSING: told.missing,
-        Kind.INDEX_SURPLUS: told.surplus,
+        Inconsistency.MISSING_ORIGINALS: gone,
+        Inconsistency.STRAY_ORIGINALS: len(strays),
+        Inconsistency.RESIZED_ORIGINALS: resized,
+        Inconsistency.STUCK_DOCUMENTS: rows.stuck_documents(),
+        Inconsistency.MISPLACED_CHUNKS: defects.misplaced_chunks,
+        Inconsistency.MISCOUNTED_VERSIONS: defects.miscounted_versions,
+        Inconsistency.HIDDEN_CHUNKS: rows.hidden_chunks(),
+        Inconsistency.CHUNKS_WITHOUT_VECTOR: rows.chunks_without_vector(),
+        Inconsistency.VECTORS_WITHOUT_CHUNK: rows.vectors_without_chunk(),
+        Inconsistency.FULL_TEXT_ROWS: rows.full_text_rows(),
+        Inconsistency.INDEX_MISSING: told.missing,
+        Inconsistency.INDEX_SURPLUS: told.surplus,
     }
     found = {kind: count for kind, count in counts.items() if count}
     if repair:
         _mend(found, rows, files, strays)
-    findings = tuple(Finding(kind, count, mended=repair and kind in _SAFE) for kind, count in found.items())
+    findings = tuple(InconsistencyCount(kind, count, mended=repair and kind in _SAFE) for kind, count in found.items())
     return Findings(findings, versions=len(versions), chunks=len(chunks.visible_keys()))
 
 
@@ -166,13 +166,13 @@ def _compare_originals(
     return gone, len(suspects) - gone
 
 
-def _mend(found: dict[Kind, int], rows: ConsistencyRepository, files: DocumentFiles, strays: set[str]) -> None:
+def _mend(found: dict[Inconsistency, int], rows: ConsistencyRepository, files: DocumentFiles, strays: set[str]) -> None:
     files.drop(sorted(strays))
-    if Kind.VECTORS_WITHOUT_CHUNK in found:
+    if Inconsistency.VECTORS_WITHOUT_CHUNK in found:
         rows.drop_vectors_without_chunk()
-    if Kind.HIDDEN_CHUNKS in found:
+    if Inconsistency.HIDDEN_CHUNKS in found:
         rows.drop_hidden_chunks()
-    if Kind.FULL_TEXT_ROWS in found:
+    if Inconsistency.FULL_TEXT_ROWS in found:
         rows.rebuild_full_text()
 
 
@@ -217,7 +217,7 @@ class Reconciler:
         finally:
             self._running.release()
         open_counts = {finding.kind: finding.count for finding in found.open}
-        for kind in Kind:
+        for kind in Inconsistency:
             self._metrics.inconsistencies.labels(kind.value).set(open_counts.get(kind, 0))
         self._metrics.reconciled_at.set(self._clock())
         counts = {finding.kind.value: finding.count for finding in found.findings}

@@ -67,10 +67,16 @@ class DocumentFiles:
         try:
             self.store.put(name, file)
             yield name
-        finally:
+        except BaseException:
             with suppress(*_DATABASE_REFUSES):  # whether a row names it is then not known: the next start decides
+                self._sort_out([name])
+            raise
+        else:
+            with suppress(*_DATABASE_REFUSES):
                 if self._rows.is_open(name):
                     self._sort_out([name])
+        finally:
+            self._rows.leave(name)
 
     def drop(self, names: Sequence[ObjectName]) -> None:
         """Delete originals after the commit that took their last row.
@@ -88,11 +94,15 @@ class DocumentFiles:
             self._rows.end(names)
 
     def recover(self) -> int:
-        """Delete what earlier processes left: spooled files, and originals that no row of a document names.
+        """Delete what earlier processes left: spooled files, and originals as `take_over`. Only before any upload.
 
-        Only at start, before any upload. Returns the number of those originals.
+        Returns the number of those originals.
         """
         self.spool.clear()
+        return self.take_over()
+
+    def take_over(self) -> int:
+        """Delete the originals that only uploads name of processes that are gone; returns their number."""
         left = self._sort_out(self._rows.abandoned())
         if left:
             logger().info("originals.recovered", strays=left)

@@ -24,8 +24,8 @@ _SECOND_LOOK_SECONDS = 2.0
 class IndexRows:
     """The chunks of one version of a document, in order.
 
-    `keys` is `(n,)` int64, empty where none were given yet: SQL gives them in the transaction that makes the chunks
-    visible. `vectors` is `(n, dim)` float32, `texts` has n texts.
+    `keys` is `(n,)` int64, taken before the commit: rows that are staged and not committed have keys that no chunk
+    gets. `vectors` is `(n, dim)` float32, `texts` has n texts.
     """
 
     keys: Keys
@@ -49,6 +49,18 @@ class Differences:
         return Differences(self.missing + other.missing, self.surplus + other.surplus)
 
 
+class RemovesChunks(Protocol):
+    """What is told of deleted chunks: the indexes."""
+
+    def remove_in(self, connection: sa.Connection, keys: Keys) -> None:
+        """Inside the transaction in which chunks were deleted, or replaced by those of a new version."""
+        ...
+
+    def forget(self, keys: Keys) -> None:
+        """After a commit that deleted chunks: they are not found from here on. Unknown keys are ignored."""
+        ...
+
+
 class Repairable(Protocol):
     """What can be compared with SQL, and made equal to it."""
 
@@ -64,7 +76,7 @@ class Repairable(Protocol):
         ...
 
 
-class DerivedIndex(Repairable, Protocol):
+class DerivedIndex(Repairable, RemovesChunks, Protocol):
     """An index that is derived from SQL and follows it, told of each change at these moments.
 
     SQL is the truth. A store that is in the same database changes inside of the transaction, another one around it.
@@ -81,19 +93,11 @@ class DerivedIndex(Repairable, Protocol):
         ...
 
     def write_in(self, connection: sa.Connection, rows: IndexRows) -> None:
-        """Inside the transaction that makes the chunks visible; they have their keys."""
-        ...
-
-    def remove_in(self, connection: sa.Connection, keys: Keys) -> None:
-        """Inside the transaction in which chunks were deleted because a new version replaces them."""
+        """Inside the transaction that makes the chunks visible."""
         ...
 
     def publish(self, rows: Sequence[IndexRows]) -> None:
         """After the commit: the chunks are found from here on. Keys that are there already are replaced."""
-        ...
-
-    def forget(self, keys: Keys) -> None:
-        """After a commit that deleted chunks: they are not found from here on. Unknown keys are ignored."""
         ...
 
     def rest(self) -> None:

@@ -13,14 +13,14 @@ class Indexes:
     """The vector store and the word store of one generation, which change together.
 
     An ingestion stages rows, commits them (`write_in`), forgets what they replace and publishes them; a deletion
-    forgets after its commit.
+    removes chunks inside its transaction (`remove_in`) and forgets them after it.
 
     Example:
-        >>> indexes.stage(rows)
+        >>> indexes.stage([rows])
         >>> with database.write() as connection:
-        ...     indexes.write_in(connection, rows_with_keys, removed=keys_of_the_version_before)
+        ...     indexes.write_in(connection, rows, removed=keys_of_the_version_before)
         >>> indexes.forget(keys_of_the_version_before)
-        >>> indexes.publish([rows_with_keys])
+        >>> indexes.publish([rows])
     """
 
     def __init__(self, vectors: VectorStore, words: WordStore) -> None:
@@ -43,10 +43,15 @@ class Indexes:
 
     def write_in(self, connection: sa.Connection, rows: IndexRows, *, removed: Keys) -> None:
         """Inside the transaction that makes a version visible: remove the keys it replaces, then write its rows."""
+        self.remove_in(connection, removed)
         for store in self._stores:
-            if len(removed):
-                store.remove_in(connection, removed)
             store.write_in(connection, rows)
+
+    def remove_in(self, connection: sa.Connection, keys: Keys) -> None:
+        """Inside a transaction that deleted chunks."""
+        if len(keys):
+            for store in self._stores:
+                store.remove_in(connection, keys)
 
     def publish(self, rows: Sequence[IndexRows]) -> None:
         """After the commit: the chunks are found from here on."""

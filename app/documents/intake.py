@@ -14,6 +14,7 @@ from app.db.jobs import JobRepository
 from app.db.openai_files import UnattachedFile
 from app.db.removal import Removal
 from app.documents.files import DocumentFiles
+from app.documents.index_ports import RemovesChunks
 from app.documents.passwords import Passwords
 from app.documents.ports import new_object_name
 from app.documents.spool import Spooled
@@ -22,7 +23,6 @@ from app.ids import new_id
 from app.types import Deleted, Document, Job, NewDocument, Principal
 from ingestion.errors import EmptyDocument
 from ingestion.sniff import sniff
-from retrieval.ports import Keys
 from retrieval.types import Filter, Metadata
 
 _BATCH = 100  # documents removed in one transaction
@@ -49,7 +49,7 @@ class Intake:
         files: DocumentFiles,
         passwords: Passwords,
         wake: Callable[[], None],
-        forget: Callable[[Keys], None],
+        indexes: RemovesChunks,
         on_queued: Callable[[str], None] | None = None,
         with_office: bool = False,
     ) -> None:
@@ -61,7 +61,7 @@ class Intake:
             files: The originals.
             passwords: Receives the passwords of protected files, for the worker.
             wake: Called after a job was queued.
-            forget: Called with the keys of deleted chunks, to remove them from the indexes.
+            indexes: Told of deleted chunks, in the transaction that deletes them and after it.
             on_queued: Called with the id of each job in the transaction that queues it.
             with_office: Whether LibreOffice is installed, so that legacy Office formats are accepted.
         """
@@ -70,7 +70,7 @@ class Intake:
         self._files = files
         self._passwords = passwords
         self._wake = wake
-        self._forget = forget
+        self._indexes = indexes
         self._on_queued = on_queued
         self._with_office = with_office
 
@@ -241,7 +241,11 @@ class Intake:
             NotFound: No such document.
         """
         removal = self._documents.delete(
-            document_id, tenant_id=principal.tenant_id, collections=principal.collections, record=record
+            document_id,
+            tenant_id=principal.tenant_id,
+            collections=principal.collections,
+            record=record,
+            follow=self._indexes.remove_in,
         )
         self._finish(removal)
         return removal.deleted
@@ -265,6 +269,7 @@ class Intake:
                 created_until=newest,
                 limit=_BATCH,
                 record=record,
+                follow=self._indexes.remove_in,
             )
             if count == 0:
                 return Deleted(chunks=chunks, vectors=vectors), documents
@@ -294,6 +299,7 @@ class Intake:
             force=force,
             record=record,
             record_document=record_document,
+            follow=self._indexes.remove_in,
         )
         self._finish(removal)
         return removal
@@ -315,7 +321,7 @@ class Intake:
 
     def _finish(self, removal: Removal) -> None:
         """Delete from the indexes and the store the chunks and originals deleted from SQL."""
-        self._forget(removal.keys)
+        self._indexes.forget(removal.keys)
         self._files.drop(removal.originals)
 
     def _keep(self, password: SecretStr | None, queued: Document) -> None:

@@ -12,7 +12,7 @@ from app.db.audit import Record
 from app.db.documents import DocumentRepository
 from app.db.jobs import JobRepository
 from app.db.openai_files import FileBatch, FileState, OpenAIFileRepository, UnattachedFile
-from app.db.paging import Place
+from app.db.paging import PageRequest
 from app.documents.files import DocumentFiles
 from app.documents.intake import Intake, display_name
 from app.documents.ports import ObjectName, new_object_name
@@ -167,7 +167,7 @@ class OpenAIFiles:
 
     def cancel(self, batch: FileBatch, *, principal: Principal) -> None:
         """Cancel the ingestion of those files of a batch that are not indexed yet."""
-        place = Place(limit=len(batch.file_ids))
+        place = PageRequest(limit=len(batch.file_ids))
         for document in self.rows.documents(
             batch.collection_id, place, state=FileState.IN_PROGRESS, among=batch.file_ids
         ).items:
@@ -205,13 +205,13 @@ class OpenAIFiles:
             NotFound: It is gone.
         """
         with self._moving:
-            place = Place(limit=_PAGE, order="asc")
+            place = PageRequest(limit=_PAGE, order="asc")
             while True:
                 page = self.rows.documents(collection_id, place)
                 self._keep(page.items, principal=principal)
                 if not page.has_more:
                     break
-                place = Place(limit=_PAGE, order="asc", after=page.items[-1].id)
+                place = PageRequest(limit=_PAGE, order="asc", after=page.items[-1].id)
             self._intake.delete_collection(
                 collection_id, principal=principal, force=True, record=record, record_document=record_document
             )

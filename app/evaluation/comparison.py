@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from app.evaluation.intervals import Difference, difference
 from app.evaluation.measures import Measure, measures_of
-from app.evaluation.record import Comparison, Run, SetRun
+from app.evaluation.record import Run, RunComparison, SetRun
 
 # Options that change the content of an answer.
 _ASKING = frozenset({"context_top_k", "presented", "abstention_threshold", "strict", "context_tokens", "output_tokens"})
 
 
-def compare(before: Run, after: Run, *, seed: int = 0) -> Comparison:
+def compare(before: Run, after: Run, *, seed: int = 0) -> RunComparison:
     """Compares every measure that both runs have, on their common questions; the change is `after` minus `before`."""
     earlier = {found.name: found for found in before.sets}
     sets: dict[str, dict[str, Difference]] = {}
@@ -38,7 +38,7 @@ def compare(before: Run, after: Run, *, seed: int = 0) -> Comparison:
         )
         for key, both in pairs.items()
     }
-    return Comparison(before=before.created_at, sets=sets, overall=overall, notes=[*notes, *_changed(before, after)])
+    return RunComparison(before=before.created_at, sets=sets, overall=overall, notes=[*notes, *_changed(before, after)])
 
 
 def against_floor(values: Mapping[str, Mapping[str, float]], *, seed: int = 0) -> dict[str, Difference]:

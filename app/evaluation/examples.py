@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.evaluation.record import Example, Passage
+from app.evaluation.record import Example, ExampleDocument
 from app.evaluation.types import QuestionSet, SetQuestion
 
 _EXAMPLES = 8  # of each kind
@@ -63,9 +63,9 @@ def _example(
     )
 
 
-def _passage(question_set: QuestionSet, document_id: str, *, gold: bool) -> Passage:
+def _passage(question_set: QuestionSet, document_id: str, *, gold: bool) -> ExampleDocument:
     document = question_set.documents[document_id]
-    return Passage(id=document_id, title=_shortened(document.title), text=_shortened(document.text), gold=gold)
+    return ExampleDocument(id=document_id, title=_shortened(document.title), text=_shortened(document.text), gold=gold)
 
 
 def _shortened(text: str) -> str:

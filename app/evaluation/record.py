@@ -13,7 +13,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Passage(_Record):
+class ExampleDocument(_Record):
     """A document in an example: its id in the set, a name, and how its text begins."""
 
     id: str
@@ -32,8 +32,8 @@ class Example(_Record):
     id: str
     question: str
     score: float
-    gold: list[Passage]
-    found: list[Passage]
+    gold: list[ExampleDocument]
+    found: list[ExampleDocument]
     answers: list[str]
     answer: str | None = None
 
@@ -58,7 +58,7 @@ class SetRun(_Record):
     abstention: dict[str, dict[str, float]] = Field(default_factory=dict)
 
 
-class Comparison(_Record):
+class RunComparison(_Record):
     """Changes since an earlier run: by set and measure, and of the mean over the common sets."""
 
     before: str
@@ -78,7 +78,7 @@ class Run(_Record):
     by: str | None
     sets: list[SetRun]
     overall: dict[str, Estimate]
-    comparison: Comparison | None = None
+    comparison: RunComparison | None = None
 
 
 def read_run(path: Path) -> Run:

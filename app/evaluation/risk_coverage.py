@@ -12,7 +12,7 @@ from itertools import groupby
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ScoredQuestion:
     """The outcome of one question that was answered regardless of its score.
 
     Attributes:
@@ -51,7 +51,7 @@ class OperatingPoint:
     true_refusals: float
 
 
-def risk_coverage(outcomes: Sequence[Outcome]) -> tuple[OperatingPoint, ...]:
+def risk_coverage(outcomes: Sequence[ScoredQuestion]) -> tuple[OperatingPoint, ...]:
     """All distinct operating points, from refusing everything to refusing nothing.
 
     Args:
@@ -72,7 +72,7 @@ def risk_coverage(outcomes: Sequence[Outcome]) -> tuple[OperatingPoint, ...]:
     return (*points, given.point(None, total))
 
 
-def area_under(outcomes: Sequence[Outcome]) -> float:
+def area_under(outcomes: Sequence[ScoredQuestion]) -> float:
     """AURC (Geifman and El-Yaniv 2018, arXiv:1805.08206): the mean risk over all coverages, in [0, 1], lower is better.
 
     Questions of equal score are answered in a random order: the area is the expectation over it, so it
@@ -101,7 +101,7 @@ class _Tally:
     answerable: int = 0
     wrong: int = 0
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: ScoredQuestion) -> None:
         self.outcomes += 1
         self.answerable += outcome.answerable
         self.wrong += not outcome.correct

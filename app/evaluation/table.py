@@ -7,7 +7,7 @@ from rich.text import Text
 
 from app.evaluation.intervals import Difference, Estimate
 from app.evaluation.measures import Measure, measures_of
-from app.evaluation.record import Comparison, Run
+from app.evaluation.record import Run, RunComparison
 from app.evaluation.report.answer_report import HEAD, operating_rows
 
 _OVERALL = "mean of sets"
@@ -74,7 +74,7 @@ def _grouped(run: Run, measures: Mapping[str, Measure]) -> Iterator[Table]:
             yield table
 
 
-def _compared(comparison: Comparison, measures: Mapping[str, Measure]) -> Table:
+def _compared(comparison: RunComparison, measures: Mapping[str, Measure]) -> Table:
     columns: dict[str, Mapping[str, Difference]] = dict(comparison.sets)
     if len(columns) > 1:
         columns[_OVERALL] = comparison.overall

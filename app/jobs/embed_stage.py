@@ -9,26 +9,22 @@ import sqlalchemy as sa
 
 from app.db.checkpoints import Checkpoint
 from app.db.document_rows import ClaimedJob
-from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult, Version
-from app.documents.files import DocumentFiles
 from app.documents.index_ports import IndexRows
 from app.documents.indexes import Indexes
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
-from app.jobs.attempt import Attempt, Billing, Overtaken, Stopped
+from app.jobs.attempt import Attempt, Ingestion, Overtaken, Stopped
 from app.jobs.embed_queue import EmbedQueue
 from app.jobs.outcomes import Outcomes
 from app.jobs.parse_stage import progress_of
-from app.telemetry.stations import Instruments
 from app.types import UsageStatus
-from ingestion.pipeline import EmbeddingBlock, Pipeline
-from ingestion.types import Progress, Stage
+from ingestion.pipeline import EmbeddingBlock
+from ingestion.types import Stage, StageProgress
 from retrieval.ports import Keys, Vectors
 
 _Written: TypeAlias = tuple[Attempt, Vectors, CommitResult]
 
 _MOST_DOCUMENTS = 256  # in one call of the embedder: more documents fill its batches more evenly
-_NOT_GIVEN: Keys = np.empty(0, np.int64)
 _MOST_WRITTEN = 64  # in one transaction, for which all other writers wait
 
 
@@ -37,25 +33,21 @@ class EmbedStage:
 
     def __init__(
         self,
+        ingestion: Ingestion,
         *,
-        jobs: JobRepository,
-        files: DocumentFiles,
-        pipeline: Pipeline,
         indexes: Indexes,
-        billing: Billing,
         queue: EmbedQueue,
         outcomes: Outcomes,
-        instruments: Instruments,
         stop: threading.Event,
     ) -> None:
-        self._jobs = jobs
-        self._files = files
-        self._pipeline = pipeline
+        self._jobs = ingestion.jobs
+        self._files = ingestion.files
+        self._pipeline = ingestion.pipeline
+        self._billing = ingestion.billing
+        self._instruments = ingestion.instruments
         self._indexes = indexes
-        self._billing = billing
         self._queue = queue
         self._outcomes = outcomes
-        self._instruments = instruments
         self._stop = stop
         self._large: tuple[Attempt, Iterator[None]] | None = None
 
@@ -105,7 +97,7 @@ class EmbedStage:
             block, total = prepared.blocks[place], attempt.passages
 
             def on_batch(count: int, first: int = block.first_ordinal, total: int = total) -> None:
-                report(Progress(Stage.EMBEDDING, first + count, total))
+                report(StageProgress(Stage.EMBEDDING, first + count, total))
 
             with self._instruments.together("embed", [attempt.work]):
                 (vectors,) = self._pipeline.embed([block], on_batch=on_batch)
@@ -210,7 +202,14 @@ class EmbedStage:
 
     def _commit(self, attempts: Sequence[Attempt], vectors: Sequence[Vectors], *, generation: int) -> list[_Written]:
         """Write attempts in one transaction; returns those whose job still ran under its claim."""
-        self._indexes.stage([_rows_of(*each, _NOT_GIVEN) for each in zip(attempts, vectors, strict=True)])
+        taken = self._jobs.take_keys({attempt.job: attempt.passages for attempt in attempts})
+        self._indexes.stage(
+            [
+                _rows_of(attempt, rows, taken[attempt.job])
+                for attempt, rows in zip(attempts, vectors, strict=True)
+                if attempt.job in taken
+            ]
+        )
         versions = [self._version(*each, generation=generation) for each in zip(attempts, vectors, strict=True)]
         with self._instruments.together("commit", [attempt.work for attempt in attempts]):
             results = self._jobs.commit_all(versions)

@@ -6,31 +6,27 @@ from collections.abc import Callable
 
 from app.db.document_rows import ClaimedJob
 from app.db.jobs import JobRepository
-from app.documents.files import DocumentFiles
-from app.documents.passwords import Passwords
 from app.errors import StorageFull, StoreUnavailable
-from app.jobs.attempt import Attempt, Overtaken, Stopped
+from app.jobs.attempt import Attempt, Ingestion, Overtaken, Stopped
 from app.jobs.claim_queue import ClaimQueue
 from app.jobs.embed_queue import EmbedQueue
 from app.jobs.outcomes import Outcomes
 from app.telemetry.logs import logger
-from app.telemetry.stations import Instruments
 from ingestion.errors import Malformed
-from ingestion.pipeline import Pipeline
-from ingestion.types import Progress
+from ingestion.types import StageProgress
 
 IDLE_SECONDS = 0.5
 _PROGRESS_SECONDS = 0.25  # between two reports: each is a transaction
 
 
-def progress_of(jobs: JobRepository, job: ClaimedJob, stop: threading.Event) -> Callable[[Progress], None]:
+def progress_of(jobs: JobRepository, job: ClaimedJob, stop: threading.Event) -> Callable[[StageProgress], None]:
     """A callback that writes a job's progress to the database, at most four times a second.
 
     It raises `Stopped` when `stop` is set, and `Overtaken` when the job no longer runs under its claim.
     """
     due = time.monotonic() + _PROGRESS_SECONDS
 
-    def report(progress: Progress) -> None:
+    def report(progress: StageProgress) -> None:
         nonlocal due
         if stop.is_set():
             raise Stopped
@@ -48,25 +44,21 @@ class ParseStage:
 
     def __init__(
         self,
+        ingestion: Ingestion,
         *,
-        jobs: JobRepository,
-        files: DocumentFiles,
-        passwords: Passwords,
-        pipeline: Pipeline,
         claims: ClaimQueue,
         queue: EmbedQueue,
         outcomes: Outcomes,
-        instruments: Instruments,
         stop: threading.Event,
     ) -> None:
-        self._jobs = jobs
-        self._files = files
-        self._passwords = passwords
-        self._pipeline = pipeline
+        self._jobs = ingestion.jobs
+        self._files = ingestion.files
+        self._passwords = ingestion.passwords
+        self._pipeline = ingestion.pipeline
+        self._instruments = ingestion.instruments
         self._claims = claims
         self._queue = queue
         self._outcomes = outcomes
-        self._instruments = instruments
         self._stop = stop
 
     def run(self) -> None:

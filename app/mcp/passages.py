@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from retrieval.footnote_numbers import marker
 
 
-class Quote(BaseModel):
+class CitedPassage(BaseModel):
     """An exact passage of a document."""
 
     number: int = Field(description="The number in the text's marker, `[1]`.")
@@ -28,10 +28,10 @@ class Quote(BaseModel):
     url: str = Field(description="Where the passage can be read; needs the API key.")
 
 
-class Found(BaseModel):
+class SearchPassages(BaseModel):
     """The result of a search."""
 
-    passages: list[Quote] = Field(description="Best first.")
+    passages: list[CitedPassage] = Field(description="Best first.")
 
 
 class Answered(BaseModel):
@@ -42,11 +42,11 @@ class Answered(BaseModel):
         description="Why not, when not. `unsure`: the text quotes the nearest passages, which may not answer."
     )
     text: str = Field(description="The answer with its markers.")
-    citations: list[Quote] = Field(description="The passages that the markers name.")
+    citations: list[CitedPassage] = Field(description="The passages that the markers name.")
     request_id: str = Field(description="Names the request in the ledger.")
 
 
-class Collection(BaseModel):
+class ListedCollection(BaseModel):
     """A collection of documents."""
 
     id: str = Field(description="Its id.")
@@ -57,7 +57,7 @@ class Collection(BaseModel):
 class Collections(BaseModel):
     """The collections that the key may read."""
 
-    collections: list[Collection] = Field(description="In no particular order.")
+    collections: list[ListedCollection] = Field(description="In no particular order.")
 
 
 class Excerpt(BaseModel):
@@ -71,10 +71,10 @@ class Excerpt(BaseModel):
     text: str = Field(description="Exactly those characters.")
 
 
-def quote(body: dict[str, Any], *, number: int, base: str) -> Quote:
+def quote(body: dict[str, Any], *, number: int, base: str) -> CitedPassage:
     """Converts an API hit or citation into a passage; `base` is the server's address."""
     where = {"version": body["version"], "start": body["start_char"], "end": body["end_char"]}
-    return Quote(
+    return CitedPassage(
         number=number,
         document_id=body["document_id"],
         version=body["version"],
@@ -89,14 +89,14 @@ def quote(body: dict[str, Any], *, number: int, base: str) -> Quote:
     )
 
 
-def cited(citations: Sequence[dict[str, Any]], *, base: str) -> list[Quote]:
+def cited(citations: Sequence[dict[str, Any]], *, base: str) -> list[CitedPassage]:
     """The passages of an answer's footnotes, each once for its number: a lead and its quote have the same footnote.
 
     Args:
         citations: Bodies of the API, in the order of their markers.
         base: The server's address.
     """
-    found: dict[tuple[Any, ...], Quote] = {}
+    found: dict[tuple[Any, ...], CitedPassage] = {}
     for each in citations:
         passage = quote(each, number=each["index"], base=base)
         key = (passage.number, passage.document_id, passage.version, passage.start, passage.end)
@@ -105,12 +105,12 @@ def cited(citations: Sequence[dict[str, Any]], *, base: str) -> list[Quote]:
     return list(found.values())
 
 
-def listed(quotes: list[Quote]) -> str:
+def listed(quotes: list[CitedPassage]) -> str:
     """Formats passages as text, each with its number."""
     return "\n\n".join(f"{_heading(each)}\n{each.text}" for each in quotes)
 
 
-def _heading(passage: Quote) -> str:
+def _heading(passage: CitedPassage) -> str:
     page = f", page {passage.page_start}" if passage.page_start is not None else ""
     doubt = " (not verified)" if passage.verified is False else ""
     name = " ".join(passage.filename.split())

@@ -15,7 +15,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from app.client import Refused, refused
-from app.mcp.passages import Answered, Collection, Collections, Excerpt, Found, cited, listed, quote
+from app.mcp.passages import Answered, Collections, Excerpt, ListedCollection, SearchPassages, cited, listed, quote
 
 _INSTRUCTIONS = """\
 Footnote answers from the user's own documents. Use `ask` for a question: it returns an answer whose markers [1], [2]
@@ -32,7 +32,7 @@ CollectionName = Annotated[
 ]
 
 
-class Documents:
+class ServerTools:
     """Sends the tools' calls to a Footnote server. `http` has address and key; its creator closes it."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
@@ -57,14 +57,14 @@ class Documents:
             raise refused(response)
         return response.json()
 
-    async def collections(self) -> AsyncIterator[Collection]:
+    async def collections(self) -> AsyncIterator[ListedCollection]:
         """All collections that the key may read."""
         cursor: str | None = None
         while True:
             params = {"limit": _PAGE, **({"cursor": cursor} if cursor else {})}
             page = await self.call("GET", "/v1/collections", params=params)
             for item in page["data"]:
-                yield Collection(id=item["id"], name=item["name"], documents=item["documents"])
+                yield ListedCollection(id=item["id"], name=item["name"], documents=item["documents"])
             cursor = page["next_cursor"]
             if cursor is None:
                 return
@@ -98,7 +98,7 @@ def create_server(http: httpx.AsyncClient, *, version: str) -> MCPServer[Any]:
         http: The client of the server, with a key.
         version: Footnote's version, sent to assistants.
     """
-    documents = Documents(http)
+    documents = ServerTools(http)
     server: MCPServer[Any] = MCPServer("footnote", title="Footnote", instructions=_INSTRUCTIONS, version=version)
 
     @server.tool(title="Search documents", annotations=_READS)
@@ -110,7 +110,7 @@ def create_server(http: httpx.AsyncClient, *, version: str) -> MCPServer[Any]:
             dict[str, Any] | None,
             Field(description='Conditions on the documents\' metadata, such as {"year": {"$gte": 2024}}.'),
         ] = None,
-    ) -> Annotated[CallToolResult, Found]:
+    ) -> Annotated[CallToolResult, SearchPassages]:
         """Find passages in the user's documents by meaning and by words.
 
         Returns passages, best first, each numbered, with its file, page and exact place. Nothing is generated.
@@ -119,7 +119,7 @@ def create_server(http: httpx.AsyncClient, *, version: str) -> MCPServer[Any]:
             body = {"query": query, "top_k": top_k, **await documents.scope(collection, filter)}
             hits = (await documents.call("POST", "/v1/search", json=body))["data"]
         quotes = [quote(hit, number=number, base=documents.address) for number, hit in enumerate(hits, start=1)]
-        return _result(listed(quotes) or "Nothing was found.", Found(passages=quotes))
+        return _result(listed(quotes) or "Nothing was found.", SearchPassages(passages=quotes))
 
     @server.tool(title="Ask documents", annotations=_READS)
     async def ask(

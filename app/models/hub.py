@@ -58,6 +58,20 @@ class HubModel:
         return self.licence not in OPEN_LICENCES
 
 
+def hub_name(named: str) -> tuple[str, str]:
+    """The id and the revision in `ORGANISATION/NAME` or `ORGANISATION/NAME@REVISION`; "" without a revision.
+
+    Raises:
+        SetupError: It is neither.
+    """
+    name, _, revision = named.partition("@")
+    if not HUB_ID.fullmatch(name) or "/" not in name:
+        raise SetupError(
+            f"{named[:100]!r} is no model of the hub: write ORGANISATION/NAME or ORGANISATION/NAME@REVISION."
+        )
+    return name, revision
+
+
 def look_up(named: str, *, endpoint: str | None = None) -> HubModel:
     """Ask the hub for a model, `ORGANISATION/NAME` or `ORGANISATION/NAME@REVISION`.
 
@@ -71,11 +85,7 @@ def look_up(named: str, *, endpoint: str | None = None) -> HubModel:
     """
     from huggingface_hub import HfApi
 
-    name, _, revision = named.partition("@")
-    if not HUB_ID.fullmatch(name) or "/" not in name:
-        raise SetupError(
-            f"{named[:100]!r} is no model of the hub: write ORGANISATION/NAME or ORGANISATION/NAME@REVISION."
-        )
+    name, revision = hub_name(named)
     with _told(name):
         found = HfApi(endpoint=endpoint).model_info(name, revision=revision or None, files_metadata=True)
     files = tuple(
@@ -106,7 +116,7 @@ def download(model: HubModel, *, models_dir: Path, endpoint: str | None = None) 
             generates no text. What was downloaded until then is kept for the next time, unless it is wrong.
     """
     folder = added_folder(model.id, models_dir=models_dir)
-    work = models_dir / f"{_WORK}{folder.name}"
+    work = work_folder(model.id, models_dir=models_dir)
     try:
         models_dir.mkdir(parents=True, exist_ok=True)
         with FileLock(models_dir / f".{folder.name}.lock"):
@@ -135,6 +145,11 @@ def download(model: HubModel, *, models_dir: Path, endpoint: str | None = None) 
             f"The models folder cannot be written: {(error.strerror or 'unknown reason').lower()}."
         ) from error
     return folder
+
+
+def work_folder(id: str, *, models_dir: Path) -> Path:  # noqa: A002 - a model's id
+    """The folder that has what is downloaded of a model until all of it is checked."""
+    return models_dir / f"{_WORK}{added_folder(id, models_dir=models_dir).name}"
 
 
 def _is_taken(name: str) -> bool:

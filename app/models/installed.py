@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.models.catalog import DEFAULT_MODELS, Kind
+from app.models.catalog import DEFAULT_MODELS, ModelTask
 from app.models.fetch import is_fetched
 from app.models.manifest import read_manifest
 from app.settings import Settings
@@ -135,7 +135,7 @@ def _needed(weights: int, stored: int, machine: Machine) -> int:
 def _folders(models_dir: Path, hub: Path) -> Iterator[tuple[str, Path]]:
     """Folders of generators, each with its setting."""
     for model in DEFAULT_MODELS:
-        if model.kind is Kind.GENERATOR and is_fetched(model, models_dir=models_dir, digests=False):
+        if model.kind is ModelTask.GENERATOR and is_fetched(model, models_dir=models_dir, digests=False):
             yield model.name, models_dir / model.name
     for folder in sorted(models_dir.glob("*--*")):
         manifest = read_manifest(folder)

@@ -19,7 +19,7 @@ from app.db.users import UserRepository
 from app.outbound.mail import Mailer
 from app.outbound.threads import OutboundThreads
 from app.server.periodic import PeriodicThread
-from app.server.state import Access
+from app.server.state import AccessState
 from app.settings import Settings
 from app.types import DEFAULT_TENANT
 
@@ -37,7 +37,7 @@ def access_of(
     clock: SteadyClock,
     key_cache: KeyCache,
     local_secret: str | None,
-) -> Access:
+) -> AccessState:
     """Keys, sessions, users and invitations. The first start of an installation creates its first key.
 
     Args:
@@ -62,7 +62,7 @@ def access_of(
     )
     noting.start()
     stack.callback(noting.stop)
-    return Access(
+    return AccessState(
         authenticator=Authenticator(lookup, sessions, cache=key_cache, on_use=last_uses.seen),
         keys=keys,
         sessions=sessions,

@@ -21,9 +21,10 @@ from app.db.catalogue import CatalogueRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
+from app.db.dialect import require_pgvector
 from app.db.documents import DocumentRepository
 from app.db.feedback import FeedbackRepository
-from app.db.generations import GenerationRepository
+from app.db.generations import IndexGenerationRepository
 from app.db.idempotency import IdempotencyRepository
 from app.db.jobs import JobRepository
 from app.db.migration import upgrade
@@ -41,6 +42,7 @@ from app.documents.passwords import Passwords
 from app.documents.reindexing import Reindexer
 from app.documents.watch import DocumentWatch
 from app.ids import new_id
+from app.models.additions import ModelAdditions
 from app.outbound.threads import OutboundThreads
 from app.outbound.web_pages import WebPages
 from app.outbound.webhooks import Webhooks
@@ -51,7 +53,7 @@ from app.server.model_loading import STEPS, Foundation, extraction_limits, loade
 from app.server.originals import document_files
 from app.server.periodic import PeriodicThread
 from app.server.serving import Serving
-from app.server.state import Corpus, History, Limits, State, Telemetry, Usage
+from app.server.state import AdmissionState, DocumentsState, History, State, Telemetry, UsageState
 from app.settings import Settings
 from app.suggestions.suggester import Suggester
 from app.telemetry.logs import logger
@@ -149,7 +151,9 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
     with ExitStack() as stack:
         base = _base(settings, stack)
         key_cache = KeyCache()
-        serving = Serving.of(settings, version=base.version)
+        additions = ModelAdditions(models_dir=settings.models_dir)
+        stack.callback(additions.close)
+        serving = Serving.of(settings, version=base.version, additions=additions)
         jobs = JobRepository(base.database, clock=base.clock)
         limits, rates = _limits(base, stack, serving)
         usage, delivery = _usage(base, stack, jobs, rates)
@@ -208,6 +212,9 @@ def _base(settings: Settings, stack: ExitStack) -> _Base:
     database = Database.open(settings.resolved_database_url)
     stack.callback(database.close)
     stack.enter_context(server_lock(database))
+    if settings.vector_store == "pgvector":
+        with database.write() as connection:
+            require_pgvector(connection)
     upgrade(database, copies=settings.data_dir / "backups")
     zone = ZoneInfo(settings.reporting_zone)
     clock = SteadyClock()
@@ -231,7 +238,7 @@ def _base(settings: Settings, stack: ExitStack) -> _Base:
     )
 
 
-def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[Limits, Rates]:
+def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[AdmissionState, Rates]:
     """Quotas from the settings and the database, and the admission that enforces them."""
     quotas = QuotaRepository(
         base.database,
@@ -244,10 +251,10 @@ def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[Limits, Ra
     stack.callback(overridden.close)
     rates = Rates(overridden)
     admission = sized_admission(base.settings, quotas=overridden, rates=rates, waiting_tokens=serving.waiting_tokens)
-    return Limits(admission=admission, event_streams=EventStreams(), quotas=quotas), rates
+    return AdmissionState(admission=admission, event_streams=EventStreams(), quotas=quotas), rates
 
 
-def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> tuple[Usage, AlertDelivery]:
+def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> tuple[UsageState, AlertDelivery]:
     """The ledger after recovery, with budgets, prices, rollups and reports."""
     database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
     alerts = AlertRepository(database, clock=base.clock)
@@ -259,7 +266,7 @@ def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> 
     prices.require_currency()
     # budgets hold the cost at settlement: only rollups count later adjustments
     adjustments = Adjustments(database, audit, observers=(Rollups(base.zone),), currency=currency, clock=ledger.seconds)
-    usage = Usage(
+    usage = UsageState(
         ledger=ledger,
         raw_ledger=RawLedger(database),
         prices=prices,
@@ -319,7 +326,9 @@ def _idempotency(base: _Base, stack: ExitStack) -> IdempotencyRepository:
     return requests
 
 
-def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository, passwords: Passwords) -> Corpus:
+def _corpus(
+    base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository, passwords: Passwords
+) -> DocumentsState:
     """Documents and their files. Originals that earlier processes left without a document are deleted."""
     database, settings = base.database, base.settings
     documents, collections, contents = (
@@ -327,7 +336,7 @@ def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository
         CollectionRepository(database, clock=base.clock),
         ContentRepository(database),
     )
-    files = document_files(settings.data_dir, OriginalRepository(database, boot_id=base.boot_id, clock=base.clock))
+    files = document_files(settings, OriginalRepository(database, boot_id=base.boot_id, clock=base.clock))
     files.recover()
     intake = Intake(
         documents=documents,
@@ -335,11 +344,11 @@ def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository
         files=files,
         passwords=passwords,
         wake=serving.wake,
-        forget=serving.forget,
+        indexes=serving,
         on_queued=base.telemetry.instruments.queued,
         with_office=find_soffice() is not None,
     )
-    return Corpus(
+    return DocumentsState(
         documents=documents,
         watch=DocumentWatch(documents),
         collections=collections,
@@ -366,7 +375,7 @@ def _corpus(base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository
             clock=base.clock,
         ),
         suggester=_suggester(database, contents, stack, serving),
-        generations=GenerationRepository(database, clock=base.clock),
+        generations=IndexGenerationRepository(database, clock=base.clock),
         reconciler=Reconciler(database=database, files=files, metrics=base.telemetry.metrics),
     )
 

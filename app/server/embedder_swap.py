@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.db.audit import Record
-from app.db.generations import Generation, GenerationRepository, Standing
+from app.db.generations import IndexGeneration, IndexGenerationRepository, Standing
 from app.db.vectors import VectorRepository
 from app.documents.index_ports import VectorStore, VectorStores
 from app.documents.reembedding import Reembedder, Target, TextOf
@@ -51,11 +51,11 @@ class EmbedderSwap:
     def __init__(
         self,
         *,
-        generations: GenerationRepository,
+        generations: IndexGenerationRepository,
         vectors: VectorRepository,
         reembedder: Reembedder,
         serving: Serving,
-        load: Callable[[Generation], EmbedderStack],
+        load: Callable[[IndexGeneration], EmbedderStack],
         stack: EmbedderStack,
         stores: VectorStores,
     ) -> None:
@@ -81,7 +81,7 @@ class EmbedderSwap:
         self._closing = threading.Event()
         self._wake = threading.Event()
         self._lock = threading.Lock()  # guards the next three fields
-        self._target: tuple[Generation, EmbedderStack | None] | None = None
+        self._target: tuple[IndexGeneration, EmbedderStack | None] | None = None
         self._building: Building | None = None
         self._swapping = False
         self._thread = threading.Thread(target=self._run, name="footnote-embedder-swap", daemon=True)
@@ -122,7 +122,7 @@ class EmbedderSwap:
             self._generations.retire(previous.id, record=record)
         self._wake.set()
 
-    def roll_back(self, generation_id: int, *, record: Record | None = None) -> Generation:
+    def roll_back(self, generation_id: int, *, record: Record | None = None) -> IndexGeneration:
         """Return to the generation before the one in use; chunks added since are embedded for it first.
 
         `record` is written to the audit log in the same transaction.
@@ -200,7 +200,7 @@ class EmbedderSwap:
         if target is not None and building is not None and building.error is None:
             self._switch(*target)
 
-    def _switch(self, generation: Generation, loaded: EmbedderStack | None) -> None:
+    def _switch(self, generation: IndexGeneration, loaded: EmbedderStack | None) -> None:
         """Fill the generation, then swap. Ingestion pauses for the last short steps; searches never wait."""
         stack = loaded or self._load(generation)
         self._target = (generation, stack)  # not loaded again after a retry

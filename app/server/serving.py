@@ -1,16 +1,20 @@
 """The models one process serves, which change while it runs: loaded late, and replaced when the embedder changes."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
+
+import sqlalchemy as sa
 
 from app.answering.answerer import Answerer
 from app.answering.generating.model_class import ModelClass
 from app.db.audit import Record
-from app.db.generations import Generation
-from app.documents.index_ports import VectorStore, WordStore
+from app.db.generations import IndexGeneration
+from app.documents.index_ports import RemovesChunks, VectorStore, WordStore
 from app.documents.indexes import Indexes
 from app.jobs.worker import Worker
+from app.models.additions import ModelAdditions
 from app.outbound.model_servers import ModelServers
 from app.probing.probe import ModelProbe
 from app.server.background_loading import BackgroundLoading
@@ -70,7 +74,7 @@ class EmbedderSwapControl(Protocol):
         """Keep the generation in use, and delete earlier ones in the background."""
         ...
 
-    def roll_back(self, generation_id: int, *, record: Record | None = None) -> Generation:
+    def roll_back(self, generation_id: int, *, record: Record | None = None) -> IndexGeneration:
         """Return to the generation before the one in use."""
         ...
 
@@ -87,7 +91,8 @@ class Serving:
     the swap too. `loading` is set where models are loaded while requests are served. `incoming` is the index that is
     about to replace the one in use, `incoming_words` the word index before the first models are installed: deletions
     must reach them too. `probe` measures how well the generator reads, None before it is loaded and without one;
-    `known_class` is what is known of it without a probe. `model_servers` tests remote servers for whoever chooses one.
+    `known_class` is what is known of it without a probe. `model_servers` tests remote servers for whoever chooses one,
+    and `additions` downloads models; it is None in tests alone.
 
     Example:
         >>> serving = Serving(version="1.0")
@@ -105,13 +110,14 @@ class Serving:
     known_class: ModelClass = ModelClass.QUOTES
     probe: ModelProbe | None = None
     model_servers: ModelServers = field(default_factory=ModelServers)
+    additions: ModelAdditions | None = None
 
     @classmethod
-    def of(cls, settings: Settings, *, version: str) -> "Serving":
+    def of(cls, settings: Settings, *, version: str, additions: ModelAdditions) -> "Serving":
         """The state of an installation whose models are not loaded yet."""
         servers = ModelServers(hosts=settings.webhook_hosts, configured=settings.remote_url)
         known = ModelClass(settings.known_class or ModelClass.QUOTES)
-        return cls(version=version, known_class=known, model_servers=servers)
+        return cls(version=version, known_class=known, model_servers=servers, additions=additions)
 
     def install(self, models: Models) -> None:
         """Answer requests that arrive from now on with `models`."""
@@ -149,13 +155,22 @@ class Serving:
         if self.models is not None:
             self.models.worker.wake()
 
+    def remove_in(self, connection: sa.Connection, keys: Keys) -> None:
+        """Remove chunks from these indexes inside the transaction that deletes them."""
+        for index in self._told():
+            index.remove_in(connection, keys)
+
     def forget(self, keys: Keys) -> None:
         """Remove deleted chunks from the indexes in use and from those about to be used."""
+        for index in self._told():
+            index.forget(keys)
+
+    def _told(self) -> Iterator[RemovesChunks]:
         incoming, words = self.incoming, self.incoming_words  # read first: both reconcile after they are set
         models = self.models
         if models is not None:
-            models.indexes.forget(keys)
+            yield models.indexes
         elif words is not None:
-            words.forget(keys)
+            yield words
         if incoming is not None:
-            incoming.forget(keys)
+            yield incoming

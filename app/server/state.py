@@ -16,7 +16,7 @@ from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
 from app.db.feedback import FeedbackRepository
-from app.db.generations import GenerationRepository
+from app.db.generations import IndexGenerationRepository
 from app.db.idempotency import IdempotencyRepository
 from app.db.invitations import InvitationRepository
 from app.db.jobs import JobRepository
@@ -55,7 +55,7 @@ from app.usage.rollups.builder import RollupBuilder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus:
+class DocumentsState:
     """Documents, their collections, files and ingestion jobs, and the questions suggested for them.
 
     `web_pages` is None where fetching is turned off. `page_threads` fetch web pages.
@@ -74,7 +74,7 @@ class Corpus:
     reindexer: Reindexer
     openai_files: OpenAIFiles
     suggester: Suggester
-    generations: GenerationRepository
+    generations: IndexGenerationRepository
     reconciler: Reconciler
 
 
@@ -88,7 +88,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class AccessState:
     """Keys, sessions, users and tenants, the check of a caller's secret, and the audit log of their changes.
 
     `openid` is None without a provider. `openid_threads` wait for the provider; `openid_rate` limits its sign-ins.
@@ -111,7 +111,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class UsageState:
     """The ledger of model calls with its prices, budgets, rollups and reports."""
 
     ledger: Ledger
@@ -129,7 +129,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class AdmissionState:
     """Admission of requests, places for event streams, and the quotas set for single keys and tenants."""
 
     admission: Admission
@@ -158,10 +158,10 @@ class State:
     settings: Settings
     database: Database
     idempotency: IdempotencyRepository
-    corpus: Corpus
+    corpus: DocumentsState
     history: History
-    access: Access
-    usage: Usage
-    limits: Limits
+    access: AccessState
+    usage: UsageState
+    limits: AdmissionState
     telemetry: Telemetry
     serving: Serving

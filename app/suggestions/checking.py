@@ -1,8 +1,9 @@
-"""Checks drafted questions by asking them: kept are those that the document answers, confirmed and at the right place.
+"""Checks drafted questions by asking them: kept are those that the document answers at the right place.
 
 A question is asked through the selection that answers everyone's (`app.answering.quoting`): first of all documents that
-the caller may read, then of the document alone, as the page asks it. It is kept if both times the first quote is the
-sentence that it was made from, the words marked in it are the answer, and the answer counts as confirmed.
+the caller may read, then of the document alone, as the page asks it. It is kept if both times it is answered, the first
+quote is the sentence that it was made from, and the words marked in it are the answer. Those whose answers count as
+confirmed both times go first. Where fewer than three are left, what the document is about is asked of it, too.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ from typing import Protocol
 from app.answering.citing.citation import CONFIRMED
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.states.reading import Quote, Selection
+from app.answering.states.reading import Extract, Selection
 from app.suggestions.drafting import Proposal
 from generation.errors import ContextLengthExceeded
 from retrieval.types import Scope, Span
@@ -30,18 +31,20 @@ class Suggestion:
         question: Its text.
         quote: What is quoted as the answer.
         answer: The words in it that answer, as they are in the document.
+        confirmed: Whether the answer is confirmed; else it is given, from this very sentence, and not confirmed.
     """
 
     question: str
     quote: Span
     answer: str
+    confirmed: bool = True
 
 
 class Select(Protocol):
     """Selects the quotes that answer a question; `Answerer.selection` is one."""
 
     def __call__(self, question: Question, /, *, meter: Meter) -> Selection | None:
-        """The quotes; None where the question is not about content, or no sources are found."""
+        """The quotes; None where the question gets a reply without them, or no sources are found."""
         ...
 
 
@@ -53,10 +56,11 @@ def checked(
     alone: bool,
     select: Select,
     meter_of: Callable[[Question], Meter],
+    whole: str = "",
     stopping: Callable[[], bool] = lambda: False,
     on_kept: Callable[[tuple[Suggestion, ...]], None] = lambda _: None,
 ) -> tuple[Suggestion, ...]:
-    """At most `MOST_KEPT` questions that pass, of as many forms as there are; asks `MOST_TRIED` at most.
+    """At most `MOST_KEPT` questions that pass, the confirmed first; asks `MOST_TRIED` at most, and `whole`.
 
     Args:
         proposals: The most promising first.
@@ -65,8 +69,9 @@ def checked(
         alone: Whether nothing else may be read, so that a question need not be asked twice.
         select: Finds the quotes.
         meter_of: Makes the meter of a question; it may wait, and close it later.
+        whole: Asks what the document is about, which its opening and headings answer; no model reads them. "" for none.
         stopping: Whether to ask no more, for the server stops.
-        on_kept: Called with all that have passed so far, each time another one has.
+        on_kept: Called with the confirmed ones so far, each time another one is.
 
     Raises:
         BudgetExceeded, StoreUnavailable, StorageFull: A model's call was not reserved, and not made.
@@ -75,19 +80,28 @@ def checked(
     scope = Scope(
         tenant_id=asking.scope.tenant_id, collection_ids=asking.scope.collection_ids, document_ids=(document_id,)
     )
-    check = _Check(asking, document_id, None if alone else scope, select, meter_of)
+    check = _Check(asking, document_id, scope, alone=alone, select=select, meter_of=meter_of)
     kept: list[Suggestion] = []
-    used: set[Span] = set()
+    likely: list[Suggestion] = []
     for number, proposal in enumerate(proposals):
         if len(kept) == MOST_KEPT or number == MOST_TRIED or stopping():
             break
-        if any(_overlap(proposal.sentence, span) for span in used):
+        if any(_overlap(proposal.sentence, one.quote) for one in kept):
             continue
         found = check.passes(proposal, choice=2 * number)
-        if found is not None:
+        if found is None:
+            continue
+        if not found.confirmed:
+            likely.append(found)
+            continue
+        kept.append(found)
+        on_kept(tuple(kept))
+    for found in likely:
+        if len(kept) < MOST_KEPT and not any(_overlap(found.quote, one.quote) for one in kept):
             kept.append(found)
-            used.add(found.quote)
-            on_kept(tuple(kept))
+    if whole and len(kept) < MOST_KEPT and not stopping():
+        about = check.about(whole, choice=2 * MOST_TRIED)
+        kept += [] if about is None else [about]
     return tuple(kept)
 
 
@@ -98,13 +112,16 @@ class _Check:
         self,
         asking: Question,
         document_id: str,
-        alone: Scope | None,
+        scope: Scope,
+        *,
+        alone: bool,
         select: Select,
         meter_of: Callable[[Question], Meter],
     ) -> None:
-        """`alone` is the scope of the document alone, None where that is everything."""
+        """`scope` is the document's; `alone`: whether that is everything."""
         self._everywhere = asking
-        self._alone = None if alone is None else replace(asking, scope=alone)
+        self._of_document = replace(asking, scope=scope)
+        self._alone = alone
         self._document_id = document_id
         self._select = select
         self._meter_of = meter_of
@@ -114,12 +131,27 @@ class _Check:
         first = self._answer(self._everywhere, proposal, choice=choice)
         if first is None:
             return None
-        if self._alone is not None and self._answer(self._alone, proposal, choice=choice + 1) is None:
+        again = first if self._alone else self._answer(self._of_document, proposal, choice=choice + 1)
+        if again is None:
             return None
-        return Suggestion(proposal.question, first.span, first.words)
+        confirmed = min(first.score, again.score) >= CONFIRMED
+        return Suggestion(proposal.question, first.span, first.words, confirmed)
 
-    def _answer(self, asking: Question, proposal: Proposal, *, choice: int) -> Quote | None:
-        question = replace(asking, text=proposal.question, choice=choice)
+    def about(self, question: str, *, choice: int) -> Suggestion | None:
+        """The suggestion to ask what the document is about; None where its opening and headings are no answer."""
+        found = self._first(self._of_document, question, choice=choice)
+        return None if found is None else Suggestion(question, found.span, found.text, found.score >= CONFIRMED)
+
+    def _answer(self, asking: Question, proposal: Proposal, *, choice: int) -> Extract | None:
+        quote = self._first(asking, proposal.question, choice=choice)
+        if quote is None or not _overlap(quote.span, proposal.sentence):
+            return None
+        marked = quote.highlight
+        return quote if marked is not None and _overlap(marked, proposal.answer) else None
+
+    def _first(self, asking: Question, text: str, *, choice: int) -> Extract | None:
+        """The first quote of an answer, where it is the likeliest and this document's."""
+        question = replace(asking, text=text, choice=choice)
         try:
             selection = self._select(question, meter=self._meter_of(question))
         except ContextLengthExceeded:
@@ -127,12 +159,8 @@ class _Check:
         if selection is None or selection.outcome != "answered" or not selection.quotes:
             return None
         quote = max(selection.quotes, key=lambda one: one.score)
-        if quote is not selection.quotes[0] or quote.source.hit.chunk.document_id != self._document_id:
-            return None
-        if quote.score < CONFIRMED or not _overlap(quote.span, proposal.sentence):
-            return None
-        marked = quote.highlight
-        return quote if marked is not None and _overlap(marked, proposal.answer) else None
+        at_hand = quote.source.hit.chunk.document_id == self._document_id
+        return quote if at_hand and quote is selection.quotes[0] else None
 
 
 def _overlap(one: Span, other: Span) -> bool:

@@ -30,6 +30,13 @@ _OPENING = re.compile(
     r"(?:However|Therefore|Thus|Also|In addition|Moreover|Furthermore|Today|Currently|Overall|Note that)"
     r"(?:, | (?=the\b))"
 )
+_WHOLE = {
+    "de": "Worum geht es in diesem Dokument?",
+    "es": "¿De qué trata este documento?",
+    "fr": "De quoi parle ce document ?",
+}
+_WHOLE_ENGLISH = "What is this document about?"
+_LOOKED_AT = 20_000  # characters that tell a document's language
 _RANKS: dict[Form, int] = {"time": 0, "number": 0, "meaning": 1, "person": 0, "place": 0, "content": 1, "value": 1}
 
 
@@ -59,7 +66,7 @@ def proposals(chunks: Sequence[Chunk], *, limit: int) -> list[Proposal]:
     """
     read = chunks[:MOST_CHUNKS]
     text = "\n".join(chunk.text for chunk in read)
-    if language_of(text[:20_000]) != ENGLISH:
+    if language_of(text[:_LOOKED_AT]) != ENGLISH:
         return []
     spelling = Spelling(text)
     found: dict[str, tuple[float, int, Proposal]] = {}
@@ -80,6 +87,16 @@ def proposals(chunks: Sequence[Chunk], *, limit: int) -> list[Proposal]:
             )
     ordered = sorted(found.values(), key=lambda one: (one[0], one[1], one[2].sentence.start_char))
     return _varied((proposal, place) for _, place, proposal in ordered)[:limit]
+
+
+def asks_for_whole(chunks: Sequence[Chunk]) -> str:
+    """The question what a document is about, in its own language where that is known to be understood.
+
+    >>> asks_for_whole(chunks_of("Dieses Skript ist im Wintersemester für die Vorlesung entstanden."))
+    'Worum geht es in diesem Dokument?'
+    """
+    text = "\n".join(chunk.text for chunk in chunks[:MOST_CHUNKS])
+    return _WHOLE.get(language_of_prose(text[:_LOOKED_AT]) or ENGLISH, _WHOLE_ENGLISH)
 
 
 def _of_chunk(chunk: Chunk, spelling: Spelling) -> Iterator[tuple[Span, Draft]]:

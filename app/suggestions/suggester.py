@@ -21,7 +21,7 @@ from app.db.suggestions import KeptQuestion, SuggestionRepository
 from app.errors import NotFound
 from app.ids import new_id
 from app.suggestions.checking import MOST_TRIED, Suggestion, checked
-from app.suggestions.drafting import MOST_CHUNKS, proposals
+from app.suggestions.drafting import MOST_CHUNKS, asks_for_whole, proposals
 from app.telemetry.logs import logger
 from app.types import Principal
 from retrieval.types import Scope
@@ -148,14 +148,16 @@ class Suggester:
             scope=Scope(tenant_id=principal.tenant_id, collection_ids=principal.collections),
         )
         try:
-            chunks, _ = self._contents.chunks(document_id, tenant_id=principal.tenant_id, limit=MOST_CHUNKS)
+            stored, _ = self._contents.chunks(document_id, tenant_id=principal.tenant_id, limit=MOST_CHUNKS)
+            chunks = [chunk for chunk in stored if chunk.version == version]
             found = checked(
-                proposals([chunk for chunk in chunks if chunk.version == version], limit=MOST_TRIED),
+                proposals(chunks, limit=MOST_TRIED),
                 asking=asking,
                 document_id=document_id,
                 alone=self._catalogue.of(asking.scope, limit=1).searchable == 1,
                 select=answerer.selection,
                 meter_of=lambda question: self._opened(question, answerer),
+                whole=asks_for_whole(chunks),
                 stopping=self._stopping.is_set,
                 on_kept=lambda kept: self._show((document_id, version), kept),
             )
@@ -190,4 +192,4 @@ class Suggester:
 
 
 def _kept(found: Suggestion) -> KeptQuestion:
-    return KeptQuestion(found.question, found.quote.start_char, found.quote.end_char, found.answer)
+    return KeptQuestion(found.question, found.quote.start_char, found.quote.end_char, found.answer, found.confirmed)

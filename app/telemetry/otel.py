@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from app.errors import SetupError
-from app.telemetry.tracing import NO_TRACES, Attribute, Kind, Span, Tracer
+from app.telemetry.tracing import NO_TRACES, Attribute, Kind, Tracer, TraceSpan
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -69,11 +69,11 @@ class OtelTracer:
         name: str,
         *,
         kind: Kind = "internal",
-        parent: Span | str | None = None,
+        parent: TraceSpan | str | None = None,
         links: Sequence[str] = (),
         attributes: Mapping[str, Attribute] | None = None,
         start_ns: int | None = None,
-    ) -> Span:
+    ) -> TraceSpan:
         """See `Tracer.start`."""
         linked = [self._api.get_current_span(self._remote(link)).get_span_context() for link in links]
         span = self._tracer.start_span(
@@ -90,7 +90,7 @@ class OtelTracer:
         """See `Tracer.close`."""
         self._provider.shutdown()
 
-    def _context(self, parent: Span | str | None) -> "Context":
+    def _context(self, parent: TraceSpan | str | None) -> "Context":
         if isinstance(parent, OtelSpan):
             return self._api.set_span_in_context(parent.sdk, self._remote(None))
         return self._remote(parent if isinstance(parent, str) else None)
@@ -102,7 +102,7 @@ class OtelTracer:
 
 
 class OtelSpan:
-    """Implements `Span` with `sdk`, a span of the OpenTelemetry SDK."""
+    """Implements `TraceSpan` with `sdk`, a span of the OpenTelemetry SDK."""
 
     def __init__(self, sdk: "SdkSpan") -> None:
         self.sdk = sdk
@@ -114,7 +114,7 @@ class OtelSpan:
         return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags & _SAMPLED:02x}"
 
     def rename(self, name: str) -> None:
-        """See `Span.rename`."""
+        """See `TraceSpan.rename`."""
         self.sdk.update_name(name)
 
     def note(self, attributes: Mapping[str, Attribute]) -> None:
@@ -122,7 +122,7 @@ class OtelSpan:
         self.sdk.set_attributes(attributes)
 
     def end(self, *, error: str | None = None, at_ns: int | None = None) -> None:
-        """See `Span.end`. Of an error only the type is sent, since messages may quote user text."""
+        """See `TraceSpan.end`. Of an error only the type is sent, since messages may quote user text."""
         from opentelemetry.trace import Status, StatusCode
 
         if not self.sdk.is_recording():

@@ -1,6 +1,6 @@
 """Times the stations of requests and jobs: each goes to a Prometheus histogram and, if traced, becomes a span.
 
-A station is one stage of a request or of ingestion, such as `rerank` or `prefill`. `with station("rerank"):` times a
+A station is one stage of a request or of ingestion, such as `rerank` or `prefill`. `with timed("rerank"):` times a
 block for the current request or job, which a context variable holds. `Instruments` begins requests and jobs.
 """
 
@@ -14,7 +14,7 @@ from types import TracebackType
 from cachetools import FIFOCache
 
 from app.telemetry.metrics import Metrics
-from app.telemetry.tracing import NO_SPAN, NO_TRACES, Attribute, Span, Tracer
+from app.telemetry.tracing import NO_SPAN, NO_TRACES, Attribute, Tracer, TraceSpan
 from generation.types import Completion
 
 _ORIGINS = 10_000  # queued jobs whose uploading trace is remembered
@@ -25,7 +25,7 @@ class Instruments:
 
     Example:
         >>> work = instruments.request("POST /v1/answers", parent=None, attributes={})
-        >>> with work.active(), station("rerank"):
+        >>> with work.active(), timed("rerank"):
         ...     rerank()
         >>> work.span.end()
     """
@@ -36,12 +36,12 @@ class Instruments:
         self._origins: FIFOCache[str, str] = FIFOCache(_ORIGINS)
         self._lock = threading.Lock()
 
-    def request(self, name: str, *, parent: str | None, attributes: Mapping[str, Attribute]) -> "Work":
+    def request(self, name: str, *, parent: str | None, attributes: Mapping[str, Attribute]) -> "Activity":
         """Begin an HTTP request, whose span is a child of `parent` (a `traceparent`). The caller ends the span."""
         span = NO_SPAN
         if self.tracer.on:
             span = self.tracer.start(name, kind="server", parent=parent, attributes=attributes)
-        return Work(self.metrics.station, tracer=self.tracer, span=span)
+        return Activity(self.metrics.station, tracer=self.tracer, span=span)
 
     def queued(self, job_id: str) -> None:
         """Remember that the current request queued a job, in this process only, so that the job's trace links to it."""
@@ -50,7 +50,7 @@ class Instruments:
         with self._lock:
             self._origins[job_id] = origin
 
-    def job(self, job_id: str) -> "Work":
+    def job(self, job_id: str) -> "Activity":
         """Begin a job: a trace of its own, linked to the request that queued it. The caller ends the span."""
         with self._lock:
             origin = self._origins.pop(job_id, None)
@@ -58,10 +58,10 @@ class Instruments:
         if self.tracer.on:
             links = (origin,) if origin else ()
             span = self.tracer.start("ingest", kind="consumer", links=links, attributes={"footnote.job_id": job_id})
-        return Work(self.metrics.ingestion_station, tracer=self.tracer, span=span)
+        return Activity(self.metrics.ingestion_station, tracer=self.tracer, span=span)
 
     @contextmanager
-    def together(self, name: str, works: "Sequence[Work]") -> Iterator[None]:
+    def together(self, name: str, works: "Sequence[Activity]") -> Iterator[None]:
         """Time a station of several jobs at once: one observation, and a span in the trace of each job."""
         started = time.perf_counter()
         with ExitStack() as spans:
@@ -76,7 +76,7 @@ def _unmeasured(name: str, seconds: float) -> None:
     """The observer of unmeasured work; it does nothing."""
 
 
-class Work:
+class Activity:
     """A running request or job. Its `span` is the parent of the spans of its stations.
 
     `problem` is the slug of the problem it ended with, None without one; `refused_by` is the unit of the budget that
@@ -90,7 +90,7 @@ class Work:
         observe: Callable[[str, float], None] = _unmeasured,
         *,
         tracer: Tracer = NO_TRACES,
-        span: Span = NO_SPAN,
+        span: TraceSpan = NO_SPAN,
     ) -> None:
         """`observe(station, seconds)` is called for each station."""
         self._observe = observe
@@ -100,7 +100,7 @@ class Work:
         self.refused_by: str | None = None
 
     @contextmanager
-    def active(self) -> Iterator["Work"]:
+    def active(self) -> Iterator["Activity"]:
         """Make this the current work of the thread or task: stations in the block belong to it."""
         work, span = _work.set(self), _span.set(self.span)
         try:
@@ -109,7 +109,7 @@ class Work:
             _span.reset(span)
             _work.reset(work)
 
-    def begin(self, name: str, attributes: Mapping[str, Attribute] | None) -> Span | None:
+    def begin(self, name: str, attributes: Mapping[str, Attribute] | None) -> TraceSpan | None:
         """Start the span of a station; None if traces are off."""
         if not self._tracer.on:
             return None
@@ -129,12 +129,12 @@ class Work:
             self._tracer.start(name, parent=self.span, attributes=attributes, start_ns=started).end(at_ns=ended_ns)
 
 
-_work: ContextVar[Work | None] = ContextVar("footnote_work", default=None)
-_span: ContextVar[Span | None] = ContextVar("footnote_span", default=None)
-_NOBODY = Work()  # shared, so never written to: `note_problem` skips it
+_work: ContextVar[Activity | None] = ContextVar("footnote_work", default=None)
+_span: ContextVar[TraceSpan | None] = ContextVar("footnote_span", default=None)
+_NOBODY = Activity()  # shared, so never written to: `note_problem` skips it
 
 
-def current() -> "Work":
+def current() -> "Activity":
     """The current work of this thread or task; an unmeasured one if none was begun."""
     return _work.get() or _NOBODY
 
@@ -151,7 +151,7 @@ def traceparent() -> str | None:
     return span.traceparent if span is not None else None
 
 
-class station:  # noqa: N801 - used like a function: `with station("rerank"):`
+class timed:  # noqa: N801 - used like a function: `with timed("rerank"):`
     """A context manager that times its block as a station of the current work; `seconds` is the result.
 
     It costs less than 20 µs without traces, which `tests/app/api/test_monitoring.py` checks.
@@ -162,11 +162,11 @@ class station:  # noqa: N801 - used like a function: `with station("rerank"):`
     def __init__(self, name: str, attributes: Mapping[str, Attribute] | None = None) -> None:
         self._name = name
         self._note = attributes
-        self._span: Span | None = None
-        self._reset: Token[Span | None] | None = None
+        self._span: TraceSpan | None = None
+        self._reset: Token[TraceSpan | None] | None = None
         self.seconds = 0.0
 
-    def __enter__(self) -> "station":
+    def __enter__(self) -> "timed":
         self._work = _work.get() or _NOBODY
         self._span = self._work.begin(self._name, self._note)
         if self._span is not None:
@@ -189,7 +189,7 @@ class station:  # noqa: N801 - used like a function: `with station("rerank"):`
             self._span.note(attributes)
 
 
-def record_generation(work: Work, completion: Completion, *, ended_ns: int | None = None) -> None:
+def record_generation(work: Activity, completion: Completion, *, ended_ns: int | None = None) -> None:
     """Record the stations of a completion from its timings; it ended at `ended_ns` (Unix nanoseconds; None: now)."""
     timings, end = completion.timings, ended_ns or time.time_ns()
     began = end - round(timings.total_ms * 1e6)

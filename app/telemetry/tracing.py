@@ -1,4 +1,4 @@
-"""The ports to a tracing system, `Tracer` and `Span`, and implementations that do nothing and import nothing.
+"""The ports to a tracing system, `Tracer` and `TraceSpan`, and implementations that do nothing and import nothing.
 
 Names follow OpenTelemetry: a span is one piece of work with a beginning, an end and a parent. Its identity crosses
 processes in the `traceparent` header of W3C Trace Context. Attributes are counts and our own names, never user text.
@@ -11,7 +11,7 @@ Attribute: TypeAlias = str | int | float | bool
 Kind: TypeAlias = Literal["internal", "server", "client", "producer", "consumer"]
 
 
-class Span(Protocol):
+class TraceSpan(Protocol):
     """Port: one piece of work. Safe to use from any thread; calls after `end` are ignored.
 
     Example:
@@ -56,11 +56,11 @@ class Tracer(Protocol):
         name: str,
         *,
         kind: Kind = "internal",
-        parent: "Span | str | None" = None,
+        parent: "TraceSpan | str | None" = None,
         links: Sequence[str] = (),
         attributes: Mapping[str, Attribute] | None = None,
         start_ns: int | None = None,
-    ) -> Span:
+    ) -> TraceSpan:
         """Start a span.
 
         Args:
@@ -97,16 +97,16 @@ class _NoTracer:
         name: str,  # noqa: ARG002 - the port's signature
         *,
         kind: Kind = "internal",  # noqa: ARG002 - as above
-        parent: "Span | str | None" = None,  # noqa: ARG002 - as above
+        parent: "TraceSpan | str | None" = None,  # noqa: ARG002 - as above
         links: Sequence[str] = (),  # noqa: ARG002 - as above
         attributes: Mapping[str, Attribute] | None = None,  # noqa: ARG002 - as above
         start_ns: int | None = None,  # noqa: ARG002 - as above
-    ) -> Span:
+    ) -> TraceSpan:
         return NO_SPAN
 
     def close(self) -> None:
         return None
 
 
-NO_SPAN: Span = _NoSpan()
+NO_SPAN: TraceSpan = _NoSpan()
 NO_TRACES: Tracer = _NoTracer()

@@ -8,7 +8,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ingestion.builder import Span, TextBuilder
+from ingestion.builder import PlacedBlock, TextBuilder
 from ingestion.encoding import decode
 from ingestion.normalise import normalise
 from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType
@@ -40,9 +40,9 @@ def read_markdown(path: Path, limits: ExtractionLimits) -> Extraction:
     return builder.build(MediaType.MARKDOWN, title=title[1] if title else None)
 
 
-def _spans(text: str, front: str) -> Iterator[Span]:
+def _spans(text: str, front: str) -> Iterator[PlacedBlock]:
     if front.strip():
-        yield Span(BlockKind.PARAGRAPH, 0, len(front.rstrip()))
+        yield PlacedBlock(BlockKind.PARAGRAPH, 0, len(front.rstrip()))
     parser = MarkdownIt("commonmark").enable("table")
     # Block structure alone: inline syntax is worst-case quadratic and only headings need it.
     parser.core.ruler.enableOnly(["normalize", "block"])
@@ -64,10 +64,10 @@ def _spans(text: str, front: str) -> Iterator[Span]:
             continue
         start = text.index(content, start)
         if kind is BlockKind.HEADING:
-            yield Span(kind, start, start + len(content), int(token.tag[1]), _plain(inline, tokens[at + 1]))
+            yield PlacedBlock(kind, start, start + len(content), int(token.tag[1]), _plain(inline, tokens[at + 1]))
         else:
             in_list = kind is BlockKind.PARAGRAPH and list_depth > 0
-            yield Span(BlockKind.LIST_ITEM if in_list else kind, start, start + len(content))
+            yield PlacedBlock(BlockKind.LIST_ITEM if in_list else kind, start, start + len(content))
 
 
 def _plain(inline: MarkdownIt, token: Token) -> str:

@@ -13,7 +13,7 @@ import pypdfium2.raw as pdfium
 from ingestion.builder import TextBuilder, too_many_pages
 from ingestion.errors import Encrypted, LimitExceeded, Malformed, NoText
 from ingestion.readers.pdf_furniture import without_furniture
-from ingestion.readers.pdf_lines import Line, page_lines
+from ingestion.readers.pdf_lines import PrintedLine, page_lines
 from ingestion.readers.pdf_order import page_blocks
 from ingestion.readers.pdf_outline import bookmarks, heading_levels
 from ingestion.readers.pdf_paragraphs import Piece, document_style, page_pieces
@@ -96,17 +96,19 @@ def opened(path: Path, password: str | None) -> pypdfium2.PdfDocument:
         raise Malformed("The file claims to be a PDF but is damaged and cannot be opened.") from None
 
 
-def _read_pages(document: pypdfium2.PdfDocument, limits: ExtractionLimits, scanner: PageScanner) -> list[list[Line]]:
+def _read_pages(
+    document: pypdfium2.PdfDocument, limits: ExtractionLimits, scanner: PageScanner
+) -> list[list[PrintedLine]]:
     """The lines of every page; a page that pdfium cannot load has none.
 
     Raises:
         LimitExceeded: More text than the limits allow, or more scanned pages than there is time for.
     """
-    pages: list[list[Line]] = []
+    pages: list[list[PrintedLine]] = []
     scans: list[int] = []
     chars = 0
     for number in range(len(document)):
-        lines: list[Line] = []
+        lines: list[PrintedLine] = []
         try:
             page = document[number]
         except pypdfium2.PdfiumError:
@@ -127,7 +129,7 @@ def _read_pages(document: pypdfium2.PdfDocument, limits: ExtractionLimits, scann
     return pages
 
 
-def _may_name(line: Line) -> bool:
+def _may_name(line: PrintedLine) -> bool:
     return line.upright and not line.furniture
 
 

@@ -23,14 +23,14 @@ _ENUMERATOR = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PrintedRow:
     """A line's cells joined by ` | `; `last_left` is where the last cell begins, in points."""
 
     text: str
     last_left: float
 
 
-def row_of(text: str, box: Callable[[int], Box], *, size: float, sparse: bool) -> Row | None:
+def row_of(text: str, box: Callable[[int], Box], *, size: float, sparse: bool) -> PrintedRow | None:
     """The cells of a line; None where it has one cell alone.
 
     A label that ends with a colon and its value are one cell, `Seats: 4`, so that neither is read with its neighbours.
@@ -52,7 +52,7 @@ def row_of(text: str, box: Callable[[int], Box], *, size: float, sparse: bool) -
     cells = [" ".join(word.group() for word in words[first:end]) for first, end in pairwise([*starts, len(words)])]
     if len(cells) < 2 or (not sparse and _is_numbered(cells)):
         return None
-    return Row(" | ".join(_pairs(cells)), lefts[starts[-1]])
+    return PrintedRow(" | ".join(_pairs(cells)), lefts[starts[-1]])
 
 
 def _limit(gaps: Sequence[float], size: float, first: str, last: str) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TypeAlias
 
-from ingestion.readers.pdf_lines import Line
+from ingestion.readers.pdf_lines import PrintedLine
 
 _EDGE_LINES = 3  # lines at the top and as many at the bottom of a page that may be furniture
 _LEAST_PAGES = 3
@@ -38,10 +38,10 @@ class _Place:
     line: int
 
 
-_Pages: TypeAlias = Sequence[Sequence[Line]]
+_Pages: TypeAlias = Sequence[Sequence[PrintedLine]]
 
 
-def without_furniture(pages: _Pages) -> list[list[Line]]:
+def without_furniture(pages: _Pages) -> list[list[PrintedLine]]:
     """The lines of every page without the repetitions of running lines; the first of each is marked `furniture`."""
     edges = [_edges(lines) for lines in pages]
     running = {place for places in _running(pages, edges) for place in places}
@@ -132,17 +132,17 @@ def _watermarks(pages: _Pages) -> set[_Place]:
     }
 
 
-def _edges(lines: Sequence[Line]) -> tuple[list[int], list[int]]:
+def _edges(lines: Sequence[PrintedLine]) -> tuple[list[int], list[int]]:
     """The lines at a page's top and at its bottom, outermost first."""
     upright = sorted((at for at, line in enumerate(lines) if line.upright), key=lambda at: -lines[at].top)
     return upright[:_EDGE_LINES], upright[: -_EDGE_LINES - 1 : -1]
 
 
-def _stripped(line: Line) -> str:
+def _stripped(line: PrintedLine) -> str:
     return line.text.strip(_EDGES)
 
 
-def _masked(line: Line) -> str:
+def _masked(line: PrintedLine) -> str:
     """The line's text with a sign for every number."""
     text = _stripped(line)
     return "#" if _ROMAN.fullmatch(text) else _NUMBER.sub("#", text)

@@ -14,7 +14,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from ingestion.normalise import normalise
-from ingestion.readers.pdf_cells import Box, Row, row_of
+from ingestion.readers.pdf_cells import Box, PrintedRow, row_of
 
 _ARABIC = re.compile("[\u0600-\u06ff]")
 _TURNED = re.compile("[\u0622\u0623\u0625\u0627]\u0644")  # an alef of any kind, then lam
@@ -46,7 +46,7 @@ _FONT_NAME_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PrintedLine:
     """One printed line. Lengths are points of 1/72 inch, `bottom` and `top` grow upwards as in PDF.
 
     `size` is the height of its font's box. `hyphen` says that a word breaks at its end, `spaced`
@@ -70,13 +70,13 @@ class Line:
     furniture: bool = False
 
 
-def page_lines(textpage: pypdfium2.PdfTextPage, *, rotation: int = 0) -> list[Line]:
+def page_lines(textpage: pypdfium2.PdfTextPage, *, rotation: int = 0) -> list[PrintedLine]:
     """The lines of a page that is shown turned by `rotation` degrees; text without a visible glyph is left out."""
     raw = textpage.get_text_range()
     mapped = textpage.count_chars() != len(raw)
     clean = raw.replace("\r\n", "\n")
     dirty = normalise(clean) != clean.replace(_HYPHEN, "")
-    lines: list[Line] = []
+    lines: list[PrintedLine] = []
     at = 0
     for part in raw.split("\r\n"):
         pieces = part.split(_HYPHEN)
@@ -104,7 +104,7 @@ def _char_index(textpage: pypdfium2.PdfTextPage, text_index: int) -> int:
 
 def _line(
     textpage: pypdfium2.PdfTextPage, text: str, span: tuple[int, int], rotation: int, hyphen: bool, spaced: bool
-) -> Line:
+) -> PrintedLine:
     first = _box(textpage, span[0], rotation)
     last = _box(textpage, span[1], rotation)
     left, right = min(first[0], last[0]), max(first[2], last[2])
@@ -118,12 +118,12 @@ def _line(
         text = mended(text, lambda index: _box(textpage, span[0] + index, rotation))
     text = row.text if row else text
     cell_left = row.last_left if row else left
-    return Line(text, left, bottom, right, top, size, hyphen, spaced, bold, row is not None, upright, cell_left)
+    return PrintedLine(text, left, bottom, right, top, size, hyphen, spaced, bold, row is not None, upright, cell_left)
 
 
 def _row(
     textpage: pypdfium2.PdfTextPage, text: str, first: int, rotation: int, size: float, advance: float
-) -> Row | None:
+) -> PrintedRow | None:
     """The cells of a line from character `first` on, whose characters take `advance` heights each on average."""
     if " " not in text or len(text) > _ROW_CHARS:
         return None
@@ -164,9 +164,9 @@ def _is_bold(textpage: pypdfium2.PdfTextPage, index: int) -> bool:
     return b"bold" in lower or b"black" in lower or b"heavy" in lower
 
 
-def _joined(lines: list[Line]) -> list[Line]:
+def _joined(lines: list[PrintedLine]) -> list[PrintedLine]:
     """Joins neighbours on one line, which pdfium split at a raised note number or a change of font."""
-    result: list[Line] = []
+    result: list[PrintedLine] = []
     for line in lines:
         before = result[-1] if result else None
         if before and before.upright and line.upright and not before.hyphen:
@@ -177,7 +177,7 @@ def _joined(lines: list[Line]) -> list[Line]:
             most = 0.5 if before.row or line.row else 1.5  # a note number in a cell, but no cell of its own
             if overlap > 0.5 * height and -0.5 * size < gap < most * size:
                 blank = " " if gap > 0.15 * size or before.spaced else ""
-                result[-1] = Line(
+                result[-1] = PrintedLine(
                     before.text + blank + line.text,
                     before.left,
                     min(before.bottom, line.bottom),

@@ -14,29 +14,29 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ingestion.readers.pdf_lines import Line
+from ingestion.readers.pdf_lines import PrintedLine
 
 _MOST_BLOCKS = 400  # the rules take cubic time; a page of more blocks (a map, a plan) stays as drawn
 _TOUCH = 1.0  # points that boxes may overlap and still count as apart
 
 
-class Block:
+class PrintedBlock:
     """Lines directly below one another, and the box around them."""
 
     __slots__ = ("bottom", "left", "lines", "right", "top")
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: PrintedLine) -> None:
         self.lines = [line]
         self.left, self.bottom, self.right, self.top = line.left, line.bottom, line.right, line.top
 
-    def add(self, line: Line) -> None:
+    def add(self, line: PrintedLine) -> None:
         """Put `line` below the others."""
         self.lines.append(line)
         self.left, self.right = min(self.left, line.left), max(self.right, line.right)
         self.bottom, self.top = min(self.bottom, line.bottom), max(self.top, line.top)
 
 
-def page_blocks(lines: Sequence[Line]) -> list[list[Line]]:
+def page_blocks(lines: Sequence[PrintedLine]) -> list[list[PrintedLine]]:
     """The lines of a page in blocks, in reading order; text that runs up or down the page comes last."""
     blocks = _grouped([line for line in lines if line.upright])
     if len(blocks) <= _MOST_BLOCKS and _is_disordered(blocks):
@@ -44,9 +44,9 @@ def page_blocks(lines: Sequence[Line]) -> list[list[Line]]:
     return [block.lines for block in blocks] + [[line] for line in lines if not line.upright]
 
 
-def placed(lines: Sequence[Line]) -> list[Line]:
+def placed(lines: Sequence[PrintedLine]) -> list[PrintedLine]:
     """Unordered lines (from a picture) in reading order, by position."""
-    blocks: list[Block] = []
+    blocks: list[PrintedBlock] = []
     for line in sorted(lines, key=lambda line: -line.top):
         above = [
             block
@@ -57,19 +57,19 @@ def placed(lines: Sequence[Line]) -> list[Line]:
         if above:
             max(above, key=lambda block: -block.bottom).add(line)
         else:
-            blocks.append(Block(line))
+            blocks.append(PrintedBlock(line))
     ordered = _sorted(blocks) if len(blocks) <= _MOST_BLOCKS else blocks
     return [line for block in ordered for line in block.lines]
 
 
-def _grouped(lines: Sequence[Line]) -> list[Block]:
+def _grouped(lines: Sequence[PrintedLine]) -> list[PrintedBlock]:
     pitches = Counter(
         round(2 * (above.bottom - below.bottom))
         for above, below in pairwise(lines)
         if 0 < above.bottom - below.bottom < 3 * below.size and _overlap(above, below) > 0
     )
     usual = pitches.most_common(1)[0][0] / 2 if pitches else 0.0
-    blocks: list[Block] = []
+    blocks: list[PrintedBlock] = []
     for line in lines:
         if blocks:
             above = blocks[-1].lines[-1]
@@ -78,20 +78,20 @@ def _grouped(lines: Sequence[Line]) -> list[Block]:
             if 0 < pitch <= most and pitch < 2.6 * line.size and _overlap(above, line) > 0:
                 blocks[-1].add(line)
                 continue
-        blocks.append(Block(line))
+        blocks.append(PrintedBlock(line))
     return blocks
 
 
-def _overlap(one: Line | Block, other: Line | Block) -> float:
+def _overlap(one: PrintedLine | PrintedBlock, other: PrintedLine | PrintedBlock) -> float:
     """Points of the page's width that both take."""
     return min(one.right, other.right) - max(one.left, other.left)
 
 
-def _above(one: Block, other: Block) -> bool:
+def _above(one: PrintedBlock, other: PrintedBlock) -> bool:
     return one.bottom >= other.top - _TOUCH
 
 
-def _is_disordered(blocks: Sequence[Block]) -> bool:
+def _is_disordered(blocks: Sequence[PrintedBlock]) -> bool:
     lowest = float("inf")
     for at, block in enumerate(blocks):
         if block.bottom > lowest + _TOUCH:  # else nothing drawn before it can be below it
@@ -102,7 +102,7 @@ def _is_disordered(blocks: Sequence[Block]) -> bool:
     return False
 
 
-def _sorted(blocks: Sequence[Block]) -> list[Block]:
+def _sorted(blocks: Sequence[PrintedBlock]) -> list[PrintedBlock]:
     """Sorts topologically by Breuel's two rules; undecided pairs, cycles included, stay as drawn."""
     count = len(blocks)
     precedes = _precedes(blocks)
@@ -125,7 +125,7 @@ def _sorted(blocks: Sequence[Block]) -> list[Block]:
     return [blocks[at] for at in done]
 
 
-def _precedes(blocks: Sequence[Block]) -> npt.NDArray[np.bool_]:
+def _precedes(blocks: Sequence[PrintedBlock]) -> npt.NDArray[np.bool_]:
     """`[a, b]`: whether block `a` must come before block `b`."""
     left, right, bottom, top = np.array([(b.left, b.right, b.bottom, b.top) for b in blocks]).T
     shared = np.minimum.outer(right, right) - np.maximum.outer(left, left) > _TOUCH

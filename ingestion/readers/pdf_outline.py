@@ -7,7 +7,7 @@ from itertools import islice
 import pypdfium2
 
 from ingestion.normalise import normalise
-from ingestion.readers.pdf_lines import Line
+from ingestion.readers.pdf_lines import PrintedLine
 
 _MOST_BOOKMARKS = 5_000
 _MOST_LEVELS = 6
@@ -29,7 +29,7 @@ def bookmarks(document: pypdfium2.PdfDocument) -> dict[int, list[Bookmark]]:
     return found
 
 
-def heading_levels(marks: Sequence[Bookmark], lines: Sequence[Line]) -> dict[int, int]:
+def heading_levels(marks: Sequence[Bookmark], lines: Sequence[PrintedLine]) -> dict[int, int]:
     """The level of every line of a page that a bookmark names, by the line's identity (`id`).
 
     Lines that make up one heading together have the same level. Case, punctuation and a number in

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ingestion.readers.pdf_lines import Line
+from ingestion.readers.pdf_lines import PrintedLine
 from ingestion.types import BlockKind
 
 _BULLET = re.compile(r"[•‣▪●○◦■□❑➢➤∙⁃◆►–—*-]\s+\S")
@@ -47,7 +47,7 @@ class Style:
     compounds: frozenset[str]
 
 
-def document_style(pages: Iterable[Sequence[Line]]) -> Style:
+def document_style(pages: Iterable[Sequence[PrintedLine]]) -> Style:
     """The properties common to the lines of all pages."""
     chars: Counter[float] = Counter()
     bold = total = 0
@@ -67,7 +67,7 @@ def document_style(pages: Iterable[Sequence[Line]]) -> Style:
 
 
 def page_pieces(
-    blocks: Sequence[Sequence[Line]], style: Style, named: Mapping[int, int], *, guess: bool
+    blocks: Sequence[Sequence[PrintedLine]], style: Style, named: Mapping[int, int], *, guess: bool
 ) -> list[Piece]:
     """The pieces of a page whose blocks of lines are in reading order.
 
@@ -75,7 +75,7 @@ def page_pieces(
     from height and weight where `guess` says so.
     """
     pieces: list[Piece] = []
-    open_end: Line | None = None  # the last line of a paragraph that may go on in the next block
+    open_end: PrintedLine | None = None  # the last line of a paragraph that may go on in the next block
     for block in blocks:
         for lines in _paragraphs(block, named):
             text = _joined(lines, style.compounds)
@@ -88,7 +88,7 @@ def page_pieces(
     return pieces
 
 
-def _piece(lines: Sequence[Line], text: str, style: Style, named: Mapping[int, int], *, guess: bool) -> Piece:
+def _piece(lines: Sequence[PrintedLine], text: str, style: Style, named: Mapping[int, int], *, guess: bool) -> Piece:
     first = lines[0]
     if id(first) in named:
         return Piece(BlockKind.HEADING, text, named[id(first)])
@@ -103,12 +103,12 @@ def _piece(lines: Sequence[Line], text: str, style: Style, named: Mapping[int, i
     return Piece(BlockKind.PARAGRAPH, text)
 
 
-def _is_wide_heading(line: Line, style: Style) -> bool:
+def _is_wide_heading(line: PrintedLine, style: Style) -> bool:
     """Whether a line of two cells is set as large as headings are: a title and a date beside it."""
     return line.text.count(" | ") == 1 and _rounded(line.size) in style.headings
 
 
-def _guessed_level(lines: Sequence[Line], text: str, style: Style) -> int:
+def _guessed_level(lines: Sequence[PrintedLine], text: str, style: Style) -> int:
     """The level of a heading by its height, after those by its weight alone; 0 for none."""
     first = lines[0]
     if len(lines) > _HEADING_LINES or len(text) > _HEADING_CHARS or not first.upright:
@@ -124,12 +124,12 @@ def _guessed_level(lines: Sequence[Line], text: str, style: Style) -> int:
     return 0
 
 
-def _paragraphs(block: Sequence[Line], named: Mapping[int, int]) -> list[list[Line]]:
+def _paragraphs(block: Sequence[PrintedLine], named: Mapping[int, int]) -> list[list[PrintedLine]]:
     """The lines of a block that belong together."""
     edge = max(line.right for line in block)
     pitches = sorted(above.bottom - below.bottom for above, below in pairwise(block))
     usual = pitches[len(pitches) // 2] if pitches else 0.0
-    result: list[list[Line]] = []
+    result: list[list[PrintedLine]] = []
     for line in block:
         above = result[-1][-1] if result else None
         if above is None or _begins(line, above, result[-1][0], edge, usual, named):
@@ -139,7 +139,9 @@ def _paragraphs(block: Sequence[Line], named: Mapping[int, int]) -> list[list[Li
     return result
 
 
-def _begins(line: Line, above: Line, first: Line, edge: float, usual: float, named: Mapping[int, int]) -> bool:
+def _begins(
+    line: PrintedLine, above: PrintedLine, first: PrintedLine, edge: float, usual: float, named: Mapping[int, int]
+) -> bool:
     """Whether a paragraph begins with `line`, which is below `above` in a paragraph that begins with `first`."""
     if line.furniture or above.furniture:
         return True
@@ -162,7 +164,7 @@ def _begins(line: Line, above: Line, first: Line, edge: float, usual: float, nam
     return ended and not marked and line.left > above.left + 0.8 * line.size
 
 
-def _is_rest_of_cell(line: Line, above: Line, first: Line) -> bool:
+def _is_rest_of_cell(line: PrintedLine, above: PrintedLine, first: PrintedLine) -> bool:
     """Whether `line` goes on with the last cell of a row that begins with `first`, `above` being over `line`."""
     if not first.row or line.row:
         return False
@@ -171,14 +173,14 @@ def _is_rest_of_cell(line: Line, above: Line, first: Line) -> bool:
     return indented and near and not _LABEL.match(line.text) and not line.text.endswith(":")
 
 
-def _joined(lines: Sequence[Line], compounds: Set[str]) -> str:
+def _joined(lines: Sequence[PrintedLine], compounds: Set[str]) -> str:
     text = lines[0].text
     for above, line in pairwise(lines):
         text = _glued(text, line.text, above, compounds, spaced_out=any(other.spaced for other in lines))
     return text
 
 
-def _glued(text: str, following: str, above: Line, compounds: Set[str], *, spaced_out: bool = False) -> str:
+def _glued(text: str, following: str, above: PrintedLine, compounds: Set[str], *, spaced_out: bool = False) -> str:
     """Joins `text`, whose last line is `above`, with the text that follows it."""
     last, next_ = text[-1], following[0]
     written = last in "-\u2010" and len(text) > 1 and text[-2].isalpha() and next_.islower()
@@ -195,7 +197,7 @@ def _glued(text: str, following: str, above: Line, compounds: Set[str], *, space
     return f"{text} {following}"
 
 
-def _goes_on(above: Line, line: Line) -> bool:
+def _goes_on(above: PrintedLine, line: PrintedLine) -> bool:
     """Whether a paragraph that ends with `above` goes on with `line` in the next column."""
     if line.row or above.row or not (above.upright and line.upright):
         return False

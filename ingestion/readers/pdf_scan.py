@@ -12,7 +12,7 @@ import pypdfium2.raw as pdfium
 from ingestion.errors import LimitExceeded
 from ingestion.normalise import normalise
 from ingestion.ocr import MOST_SIDE, Recognizer, load_recognizer
-from ingestion.readers.pdf_lines import Line
+from ingestion.readers.pdf_lines import PrintedLine
 from ingestion.readers.pdf_order import placed
 from ingestion.types import ExtractionLimits
 
@@ -53,7 +53,7 @@ class PageScanner:
         self._scans = 0
         self._loaded = False
 
-    def lines(self, page: pypdfium2.PdfPage, *, done: int, of: int) -> list[Line]:
+    def lines(self, page: pypdfium2.PdfPage, *, done: int, of: int) -> list[PrintedLine]:
         """The lines on `page` in reading order, after `done` scanned pages `of` all; none without a recogniser.
 
         Raises:
@@ -102,7 +102,7 @@ class PageScanner:
             )
 
 
-def is_scan(page: pypdfium2.PdfPage, lines: list[Line]) -> bool:
+def is_scan(page: pypdfium2.PdfPage, lines: list[PrintedLine]) -> bool:
     """Whether the page shows its text as a picture: it has next to none, and something large is drawn on it."""
     chars = sum(len(line.text) for line in lines)
     if chars >= _FEW_CHARS:
@@ -119,7 +119,7 @@ def is_scan(page: pypdfium2.PdfPage, lines: list[Line]) -> bool:
     return not chars and paths >= _LEAST_PATHS
 
 
-def _recognised(page: pypdfium2.PdfPage, recognizer: Recognizer) -> list[Line]:
+def _recognised(page: pypdfium2.PdfPage, recognizer: Recognizer) -> list[PrintedLine]:
     width, height = page.get_size()
     scale = min(_DPI / 72, MOST_SIDE / max(width, height, 1.0))
     bitmap = page.render(scale=scale, rev_byteorder=False, prefer_bgrx=False)
@@ -128,7 +128,7 @@ def _recognised(page: pypdfium2.PdfPage, recognizer: Recognizer) -> list[Line]:
     finally:
         bitmap.close()
     lines = [
-        Line(
+        PrintedLine(
             text,
             found.left / scale,
             height - found.bottom / scale,

@@ -16,7 +16,7 @@ _MOST_TITLES = 6  # rows above the names that are captions
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class TableParts:
     """A table taken apart: captions, the row that names its columns (None where none does), and the other rows.
 
     `labels` are the names as the rows repeat them (`table_heads.labels_of`).
@@ -28,7 +28,7 @@ class Parts:
     rows: tuple[Sequence[str], ...]
 
 
-def parts_of(rows: Iterable[Sequence[str]]) -> Parts:
+def parts_of(rows: Iterable[Sequence[str]]) -> TableParts:
     """Finds the captions and names of a table by the content of its first rows; blank rows and columns are left out.
 
     Rows of words that fill some of the columns are captions where a row of names follows.
@@ -41,10 +41,10 @@ def parts_of(rows: Iterable[Sequence[str]]) -> Parts:
             if _are_names_below(filled, at + 1):
                 continue
             names = tuple(map(one_line, filled[at]))
-            return Parts(tuple(filled[:at]), names, labels_of(names, filled[:at]), tuple(filled[at + 1 :]))
+            return TableParts(tuple(filled[:at]), names, labels_of(names, filled[:at]), tuple(filled[at + 1 :]))
         if not is_head_row(filled[at], filled[at + 1]):
             break
-    return Parts((), None, (), tuple(filled))
+    return TableParts((), None, (), tuple(filled))
 
 
 def append_table(rows: Iterable[Sequence[str]], builder: TextBuilder) -> None:

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ingestion.builder import Span, TextBuilder
+from ingestion.builder import PlacedBlock, TextBuilder
 from ingestion.encoding import decode
 from ingestion.normalise import normalise
 from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType
@@ -21,9 +21,9 @@ def read_text(path: Path, limits: ExtractionLimits) -> Extraction:
     return builder.build(MediaType.TEXT)
 
 
-def paragraph_spans(text: str) -> list[Span]:
+def paragraph_spans(text: str) -> list[PlacedBlock]:
     """The runs of non-blank lines in `text`, without the white space around them."""
-    spans: list[Span] = []
+    spans: list[PlacedBlock] = []
     start: int | None = None
     end = at = 0
     for line in text.split("\n"):
@@ -32,11 +32,11 @@ def paragraph_spans(text: str) -> list[Span]:
             first = at + line.index(content)
             start, end = (first if start is None else start), first + len(content)
         elif start is not None:
-            spans.append(Span(BlockKind.PARAGRAPH, start, end))
+            spans.append(PlacedBlock(BlockKind.PARAGRAPH, start, end))
             start = None
         at += len(line) + 1
     if start is not None:
-        spans.append(Span(BlockKind.PARAGRAPH, start, end))
+        spans.append(PlacedBlock(BlockKind.PARAGRAPH, start, end))
     return spans
 
 
@@ -65,9 +65,9 @@ def read_code(path: Path, limits: ExtractionLimits) -> Extraction:
     return builder.build(MediaType.CODE)
 
 
-def code_spans(text: str) -> list[Span]:
+def code_spans(text: str) -> list[PlacedBlock]:
     """Blocks of `text`: each begins at the left margin, after a blank line or with a definition."""
-    spans: list[Span] = []
+    spans: list[PlacedBlock] = []
     start: int | None = None
     end = at = 0
     previous = ""
@@ -75,14 +75,14 @@ def code_spans(text: str) -> list[Span]:
         content = line.rstrip()
         if content:
             if start is not None and _begins_block(content, previous):
-                spans.append(Span(BlockKind.CODE, start, end))
+                spans.append(PlacedBlock(BlockKind.CODE, start, end))
                 start = None
             start = at if start is None else start
             end = at + len(content)
         previous = content
         at += len(line) + 1
     if start is not None:
-        spans.append(Span(BlockKind.CODE, start, end))
+        spans.append(PlacedBlock(BlockKind.CODE, start, end))
     return spans
 
 

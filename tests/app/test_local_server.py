@@ -11,7 +11,7 @@ from app.backup.data_dir import data_dir_lock, is_locked
 from app.client import connect
 from app.local_server import LocalServer, announced, local_server
 from app.settings import Settings
-from app.types import Target
+from app.types import ServerTarget
 from tests.installation import installed
 from tests.server import ADMIN_KEY
 
@@ -67,7 +67,7 @@ def test_what_a_killed_server_left_is_not_asked_for_anything(tmp_path: Path) -> 
         stranger.settimeout(0.0)
         port = stranger.getsockname()[1]
         with announced(LocalServer(f"http://127.0.0.1:{port}", "secret"), data_dir):
-            with connect(Target(url=None, key=None), settings=settings) as client:
+            with connect(ServerTarget(url=None, key=None), settings=settings) as client:
                 assert client.call("GET", "/v1/usage")["user_id"] == "local"
                 assert local_server(data_dir) is None, "the one that took the lock has removed it"
             with pytest.raises(BlockingIOError):

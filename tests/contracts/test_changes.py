@@ -73,7 +73,7 @@ FIELD = Change(
                 "    answers: float | None = Field(description=ANSWERS",
                 '    num_documents: int = Field(description="How many documents the answer cites.", examples=[1])\n',
             ),
-            ("            answers=answer.answers,", "            num_documents=answer.num_documents,\n"),
+            ("            answers=answer.probability,", "            num_documents=answer.num_documents,\n"),
         ),
         f"{PAGE}/HowMade.tsx": (
             ("            {turn.ending?.model && ", '            {turn.ending?.num_documents} ·{" "}\n'),

@@ -6,6 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 ELSEWHERE = {
     "app/models/conversion.py": {"os.environ"},  # the environment of a child process
+    "app/models/additions.py": {"os.environ"},  # the environment of a child process
     "app/server/model_loading.py": {"os.environ"},  # set for the libraries that load models
     "app/cli/main.py": {"os.environ", "envvar=FOOTNOTE_URL", "envvar=FOOTNOTE_KEY"},  # set for tokenizers; typer reads
     "app/cli/serve.py": {"os.environ"},  # set for tokenizers

@@ -20,7 +20,8 @@ POINTS: tuple[KillPoint, ...] = (
     KillPoint("app.usage.ledger.ledger:Ledger.reserve_in", "return"),
     KillPoint("tests.retrieval.fakes:HashingEmbedder.embed_documents", "call"),
     KillPoint("tests.retrieval.fakes:HashingEmbedder.embed_documents", "return"),
-    # its commit: text, chunks, the old version's end, the bill
+    # the keys of its chunks, then its commit: text, chunks, the old version's end, the bill
+    KillPoint("app.db.jobs:JobRepository.take_keys", "return"),
     KillPoint("app.db.published_rows:write_texts", "return"),
     KillPoint("app.db.published_rows:write_chunks", "return"),
     KillPoint("app.db.removal:remove_chunks", "return"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.documents.passwords import Passwords
 from app.server.bootstrap import build
 from app.server.periodic import PeriodicThread
@@ -41,8 +41,8 @@ class SlowRunner(ScriptedRunner):
         super().__init__(says, before_step=partial(_pause, step_seconds, wait))
         self._begun = 0
 
-    def begin(self, sequence: SequenceState, tokens: int) -> int | None:
-        super().begin(sequence, tokens)
+    def allocate(self, sequence: SequenceState, tokens: int) -> int | None:
+        super().allocate(sequence, tokens)
         self._begun += 1
         return 16 if self._begun % 2 and sequence.position > 16 else 0
 
@@ -90,7 +90,7 @@ def metered(
     *,
     engine: Engine | None = None,
     tokenizer: Tokenizer | None = None,
-    limits: Limits = LIMITS,
+    limits: AnswerDefaults = LIMITS,
     watched: Callable[[Ledger], Ledger] = lambda ledger: ledger,
     passwords: Passwords | None = None,
     extractor: Extractor | None = None,

@@ -39,6 +39,7 @@ def bench(sqlite_database: Database, tmp_path: Path) -> Iterator[Bench]:
     [
         KillPoint("app.db.jobs:JobRepository.runs", "call"),
         KillPoint("app.db.jobs:JobRepository.keep", "return", nth=2),
+        KillPoint("app.db.jobs:JobRepository.take_keys", "return"),
         KillPoint("app.db.jobs:JobRepository.commit_all", "return"),
     ],
     ids=str,

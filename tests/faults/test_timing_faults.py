@@ -25,7 +25,7 @@ from generation.constraints import ConstraintCompiler
 from generation.engine import LocalEngine
 from generation.ports import Tokenizer
 from generation.runner import ModelRunner
-from generation.scheduler import Work
+from generation.scheduler import ScheduledTokens
 from generation.sequence import SequenceState
 from generation.step import Sample
 from generation.tokenizer import ChatTokenizer
@@ -47,7 +47,7 @@ class CountingRunner(ModelRunner):
 
     tokens_read = 0
 
-    def run(self, plan: Sequence[Work[SequenceState]]) -> list[Sample]:
+    def run(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> list[Sample]:
         self.tokens_read += sum(work.tokens for work in plan)
         return super().run(plan)
 

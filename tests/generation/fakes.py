@@ -8,13 +8,13 @@ from generation.config import EngineConfig
 from generation.delivery import TokenStream
 from generation.engine import LocalEngine
 from generation.prefix import BlockKey
-from generation.scheduler import Work
+from generation.scheduler import ScheduledTokens
 from generation.sequence import SequenceState
 from generation.step import BlockCounts, Sample
 from generation.types import Completion, Delta, FinishReason, GenerationRequest, ModelInfo, SamplingParams
 
 EOS = 0
-Plan = Sequence[Work[SequenceState]]
+Plan = Sequence[ScheduledTokens[SequenceState]]
 
 
 class LetterTokenizer:
@@ -46,7 +46,7 @@ class ScriptedRunner:
         self,
         says: str = "abcdefghij" * 100,
         *,
-        before_step: Callable[[Sequence[Work[SequenceState]]], None] = lambda plan: None,
+        before_step: Callable[[Sequence[ScheduledTokens[SequenceState]]], None] = lambda plan: None,
         on_allocate: Callable[[SequenceState], None] = lambda sequence: None,
         on_release: Callable[[SequenceState], None] = lambda sequence: None,
         capacity_tokens: int = 1 << 30,
@@ -69,7 +69,7 @@ class ScriptedRunner:
     def find(self, keys: Sequence[BlockKey]) -> int:
         return 0
 
-    def begin(self, sequence: SequenceState, tokens: int) -> int | None:
+    def allocate(self, sequence: SequenceState, tokens: int) -> int | None:
         if self._capacity < sum(held.position + 1 for held in self.held) + tokens:
             return None
         self._on_allocate(sequence)
@@ -79,7 +79,7 @@ class ScriptedRunner:
     def grow(self, sequence: SequenceState, tokens: int) -> bool:
         return True
 
-    def release(self, sequence: SequenceState) -> None:
+    def deallocate(self, sequence: SequenceState) -> None:
         self._on_release(sequence)
         self.held = [held for held in self.held if held is not sequence]
 

@@ -25,7 +25,7 @@ class CrampedRunner(ScriptedRunner):
     def find(self, keys: Sequence[BlockKey]) -> int:
         return 0
 
-    def begin(self, sequence: SequenceState, tokens: int) -> int | None:
+    def allocate(self, sequence: SequenceState, tokens: int) -> int | None:
         if self.grown and sum(self.grown.values()) + tokens > self._room:
             return None
         self.grown[id(sequence)] = tokens
@@ -38,7 +38,7 @@ class CrampedRunner(ScriptedRunner):
         self.grown[id(sequence)] = tokens
         return True
 
-    def release(self, sequence: SequenceState) -> None:
+    def deallocate(self, sequence: SequenceState) -> None:
         self.grown.pop(id(sequence), None)
 
     def run(self, plan: Plan) -> list[Sample]:

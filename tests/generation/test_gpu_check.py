@@ -92,15 +92,15 @@ def test_graphs_that_do_not_serve_are_found(capture: Callable[[], Refusing | Dea
 
 
 def test_tokens_and_blocks_that_are_wrong_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    release = PagedCache.release
+    deallocate = PagedCache.deallocate
     kept: list[Any] = []
 
     def forgetful(cache: PagedCache, owner: Any) -> None:
         if kept:
-            release(cache, owner)
+            deallocate(cache, owner)
         kept.append(owner)
 
-    monkeypatch.setattr(PagedCache, "release", forgetful)
+    monkeypatch.setattr(PagedCache, "deallocate", forgetful)
     monkeypatch.setattr(correctness, "EACH", 19)
     checks = Checklist()
 

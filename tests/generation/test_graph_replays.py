@@ -11,7 +11,7 @@ from torch import Tensor
 from generation.graphs import Capture, CudaCapture
 from generation.paged_index import PagedRow
 from generation.runner import ModelRunner
-from generation.scheduler import Work
+from generation.scheduler import ScheduledTokens
 from generation.step import DeviceLost
 from tests.generation.graphed import ROOMY, alone, asked, counting_graphs, decoding, play, staged
 from tests.generation.recorder import Altering, Deaf, Recorder, Refusing
@@ -119,10 +119,10 @@ def test_an_accelerator_that_is_lost_takes_the_graphs_with_it() -> None:
         layout="pages",
         capture=capture,
     )
-    lost.begin(sequences[0], 20)
+    lost.allocate(sequences[0], 20)
 
     with pytest.raises(DeviceLost):
-        lost.run([Work(sequences[0], 1, sampled=True, drafts=(3,))])
+        lost.run([ScheduledTokens(sequences[0], 1, sampled=True, drafts=(3,))])
 
     assert not capture.trusted
     healthy.finisher.close()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from generation.paged_index import PagedRow
-from generation.scheduler import Work
+from generation.scheduler import ScheduledTokens
 from generation.sequence import SequenceState
 from tests.generation.graphed import alone, asked, counting_graphs, decoding, play, staged
 from tests.generation.recorder import Altering, CountedUploads, Recorder
@@ -19,8 +19,8 @@ from tests.generation.tiny import CONFIGS, VOCAB
 torch.set_num_threads(1)
 
 
-def singles(sequences: Sequence[SequenceState]) -> list[Work[SequenceState]]:
-    return [Work(sequence, 1, sampled=True, is_decode=True) for sequence in sequences]
+def singles(sequences: Sequence[SequenceState]) -> list[ScheduledTokens[SequenceState]]:
+    return [ScheduledTokens(sequence, 1, sampled=True, is_decode=True) for sequence in sequences]
 
 
 def test_replays_over_changing_batch_sizes_give_the_tokens_of_each_sequence_alone() -> None:
@@ -95,7 +95,11 @@ def test_steps_with_prompts_or_drafts_run_kernel_by_kernel() -> None:
     stage.loop.scheduler.add(new)
     stage.loop.scheduler.admit(0.0)
 
-    for plan in (drafted, [*plain, Work(new, 5, sampled=False)], [*plain, Work(new, 1, sampled=False)]):
+    for plan in (
+        drafted,
+        [*plain, ScheduledTokens(new, 5, sampled=False)],
+        [*plain, ScheduledTokens(new, 1, sampled=False)],
+    ):
         stage.runner.run(plan)
         assert capture.replays == replays
     stage.runner.run(plain)

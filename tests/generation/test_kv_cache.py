@@ -40,11 +40,11 @@ def compute(cache: SlabCache, owner: str, start: int, stop: int) -> Tensor:
 
 def test_a_second_sequence_finds_the_blocks_of_the_first_and_they_hold_what_it_computed() -> None:
     cache, keys = cache_of(100), keys_of(*range(10))
-    assert cache.begin("a", keys, tokens=11, limit=9) == 0
+    assert cache.allocate("a", keys, tokens=11, limit=9) == 0
     made = compute(cache, "a", 0, 10)
     cache.offer("a", keys, computed=10)
 
-    found = cache.begin("b", keys, tokens=11, limit=9)
+    found = cache.allocate("b", keys, tokens=11, limit=9)
 
     assert found == 8
     assert torch.equal(cache.slab("b").tensor[:, :, :, :8], made[:, :, :, :8])
@@ -54,19 +54,19 @@ def test_a_second_sequence_finds_the_blocks_of_the_first_and_they_hold_what_it_c
 
 def test_the_first_sequence_writing_on_does_not_change_what_the_second_found() -> None:
     cache, keys = cache_of(100), keys_of(*range(8))
-    cache.begin("a", keys, tokens=9, limit=8)
+    cache.allocate("a", keys, tokens=9, limit=8)
     made = compute(cache, "a", 0, 8)
     cache.offer("a", keys, computed=8)
     compute(cache, "a", 4, 8)
 
-    cache.begin("b", keys, tokens=9, limit=8)
+    cache.allocate("b", keys, tokens=9, limit=8)
 
     assert torch.equal(cache.slab("b").tensor[:, :, :, :8], made)
 
 
 def test_only_fully_computed_blocks_are_offered_to_the_prefix_cache() -> None:
     cache, keys = cache_of(100), keys_of(*range(12))
-    cache.begin("a", keys, tokens=13, limit=11)
+    cache.allocate("a", keys, tokens=13, limit=11)
     compute(cache, "a", 0, 7)
 
     cache.offer("a", keys, computed=7)
@@ -76,7 +76,7 @@ def test_only_fully_computed_blocks_are_offered_to_the_prefix_cache() -> None:
 
 def test_growing_a_slab_keeps_its_keys_and_values() -> None:
     cache = cache_of(400)
-    cache.begin("a", [], tokens=5, limit=0)
+    cache.allocate("a", [], tokens=5, limit=0)
     made = compute(cache, "a", 0, 5)
 
     assert cache.grow("a", 9)
@@ -88,15 +88,15 @@ def test_growing_a_slab_keeps_its_keys_and_values() -> None:
 
 def test_running_sequences_evict_cached_blocks_but_never_each_other() -> None:
     cache, keys = cache_of(24), keys_of(*range(8))
-    cache.begin("a", keys, tokens=8, limit=7)
+    cache.allocate("a", keys, tokens=8, limit=7)
     compute(cache, "a", 0, 8)
     cache.offer("a", keys, computed=8)
-    cache.release("a")
+    cache.deallocate("a")
     assert cache.match(keys, limit=8) == 8
 
-    assert cache.begin("b", [], tokens=20, limit=0) == 0
+    assert cache.allocate("b", [], tokens=20, limit=0) == 0
     assert cache.match(keys, limit=8) == 4, "one block had to go"
-    assert cache.begin("c", [], tokens=8, limit=0) is None
+    assert cache.allocate("c", [], tokens=8, limit=0) is None
     assert not cache.grow("b", 25)
     assert cache.match(keys, limit=8) == 4, "a refusal costs nothing"
     cache.check_integrity()
@@ -104,35 +104,35 @@ def test_running_sequences_evict_cached_blocks_but_never_each_other() -> None:
 
 def test_beginning_a_sequence_does_not_evict_the_cached_blocks_it_reuses() -> None:
     cache, keys = cache_of(20), keys_of(*range(8))
-    cache.begin("a", keys, tokens=8, limit=8)
+    cache.allocate("a", keys, tokens=8, limit=8)
     compute(cache, "a", 0, 8)
     cache.offer("a", keys, computed=8)
-    cache.release("a")
-    cache.begin("c", keys_of(90), tokens=4, limit=0)
+    cache.deallocate("a")
+    cache.allocate("c", keys_of(90), tokens=4, limit=0)
 
-    assert cache.begin("b", keys, tokens=12, limit=8) is None, "two blocks are being read, two are free"
+    assert cache.allocate("b", keys, tokens=12, limit=8) is None, "two blocks are being read, two are free"
     assert cache.match(keys, limit=8) == 8
-    cache.release("c")
-    assert cache.begin("b", keys, tokens=12, limit=8) == 8
+    cache.deallocate("c")
+    assert cache.allocate("b", keys, tokens=12, limit=8) == 8
     cache.check_integrity()
 
 
 def test_a_sequence_alone_reuses_less_where_all_of_it_would_leave_no_room() -> None:
     cache, keys = cache_of(16), keys_of(*range(8))
-    cache.begin("a", keys, tokens=8, limit=8)
+    cache.allocate("a", keys, tokens=8, limit=8)
     compute(cache, "a", 0, 8)
     cache.offer("a", keys, computed=8)
-    cache.release("a")
+    cache.deallocate("a")
 
-    assert cache.begin("b", keys, tokens=12, limit=8) == 4, "nobody else will make room"
+    assert cache.allocate("b", keys, tokens=12, limit=8) == 4, "nobody else will make room"
     cache.check_integrity()
-    cache.release("b")
-    assert cache.begin("c", keys, tokens=20, limit=8) is None, "more than the cache has"
+    cache.deallocate("b")
+    assert cache.allocate("c", keys, tokens=20, limit=8) is None, "more than the cache has"
 
 
 def test_offering_to_a_full_cache_keeps_nothing_and_does_not_fail() -> None:
     cache, keys = cache_of(8), keys_of(*range(8))
-    cache.begin("a", keys, tokens=8, limit=7)
+    cache.allocate("a", keys, tokens=8, limit=7)
     compute(cache, "a", 0, 8)
 
     cache.offer("a", keys, computed=8)
@@ -143,7 +143,7 @@ def test_offering_to_a_full_cache_keeps_nothing_and_does_not_fail() -> None:
 
 def test_discarded_blocks_are_not_found_again() -> None:
     cache, keys = cache_of(100), keys_of(*range(8))
-    cache.begin("a", keys, tokens=8, limit=7)
+    cache.allocate("a", keys, tokens=8, limit=7)
     compute(cache, "a", 0, 8)
     cache.offer("a", keys, computed=8)
 
@@ -156,7 +156,7 @@ def test_discarded_blocks_are_not_found_again() -> None:
 def test_half_of_what_is_cached_is_given_back_the_least_recently_used_first() -> None:
     cache, old, new = cache_of(100), keys_of(*range(8)), keys_of(*range(50, 58))
     for owner, keys in (("a", old), ("b", new)):
-        cache.begin(owner, keys, tokens=8, limit=7)
+        cache.allocate(owner, keys, tokens=8, limit=7)
         compute(cache, owner, 0, 8)
         cache.offer(owner, keys, computed=8)
     block_bytes = LAYERS * 2 * KV_HEADS * BLOCK * HEAD_DIM * 4
@@ -170,27 +170,27 @@ def test_half_of_what_is_cached_is_given_back_the_least_recently_used_first() ->
 
 def test_with_reuse_switched_off_no_prefix_is_found_or_cached() -> None:
     cache, keys = cache_of(100, reuse=False), keys_of(*range(8))
-    cache.begin("a", keys, tokens=8, limit=7)
+    cache.allocate("a", keys, tokens=8, limit=7)
     compute(cache, "a", 0, 8)
     cache.offer("a", keys, computed=8)
 
-    assert cache.begin("b", keys, tokens=8, limit=7) == 0
+    assert cache.allocate("b", keys, tokens=8, limit=7) == 0
     assert cache.pool.cached == 0
 
 
 def test_releasing_twice_is_harmless() -> None:
     cache = cache_of(10)
-    cache.begin("a", [], tokens=8, limit=0)
+    cache.allocate("a", [], tokens=8, limit=0)
 
-    cache.release("a")
-    cache.release("a")
+    cache.deallocate("a")
+    cache.deallocate("a")
 
     assert cache.pool.free == 2
 
 
 def test_a_write_past_the_end_of_a_slab_raises_assertion_error() -> None:
     cache = cache_of(4)
-    cache.begin("a", [], tokens=4, limit=0)
+    cache.allocate("a", [], tokens=4, limit=0)
 
     with pytest.raises(AssertionError, match="past the slab's end"):
         cache.slab("a").write(0, 3, torch.zeros(KV_HEADS, 2, HEAD_DIM), torch.zeros(KV_HEADS, 2, HEAD_DIM))

@@ -8,7 +8,7 @@ import pytest
 
 from generation.errors import ConstraintInvalid
 from generation.remote_config import RemoteConfig
-from generation.remote_protocol import ProtocolBroken, Usage, completion_body, parse_chunk
+from generation.remote_protocol import ProtocolBroken, ServerCounts, completion_body, parse_chunk
 from generation.types import FinishReason, JsonSchema, TokenLogprob
 from tests.generation.fakes import request
 
@@ -100,7 +100,7 @@ def test_a_chunk_with_everything_is_read_whole() -> None:
 
     assert (chunk.text, chunk.token_ids, chunk.finish_reason) == ("ab", (4, 5), FinishReason.STOP)
     assert chunk.logprobs == (TokenLogprob(4, -0.5, ((4, -0.5), (9, -2.0))), TokenLogprob(5, -1.0))
-    assert chunk.usage == Usage(prompt_tokens=3, completion_tokens=2, cached_tokens=0)
+    assert chunk.usage == ServerCounts(prompt_tokens=3, completion_tokens=2, cached_tokens=0)
 
 
 def test_log_probabilities_in_llama_cpps_shape_are_read() -> None:

@@ -53,8 +53,8 @@ class Counted:
         self.computed, self.preempted = 0, True
 
 
-class CountedRooms:
-    """Rooms of a bounded number of tokens, booked in blocks as on a GPU: found blocks are shared."""
+class CountedCache:
+    """A cache of a bounded number of tokens, booked in blocks as on a GPU: found blocks are shared."""
 
     def __init__(self, tokens: int) -> None:
         self.pool = BlockPool(blocks=tokens // BLOCK, block_tokens=BLOCK)
@@ -70,7 +70,7 @@ class CountedRooms:
     def match(self, sequence: Counted) -> int:
         return BLOCK * len(self._found(sequence))
 
-    def begin(self, sequence: Counted, tokens: int) -> int | None:
+    def allocate(self, sequence: Counted, tokens: int) -> int | None:
         if id(sequence) in self.broken:
             raise MemoryError
         found = self._found(sequence)
@@ -89,7 +89,7 @@ class CountedRooms:
         sequence.blocks += more or []
         return more is not None
 
-    def release(self, sequence: Counted) -> None:
+    def deallocate(self, sequence: Counted) -> None:
         self.pool.release(sequence.blocks)
         sequence.blocks = []
 
@@ -111,11 +111,11 @@ class Always:
 
 
 class Subject(Scheduler[Counted]):
-    """A scheduler whose rooms can be looked at."""
+    """A scheduler whose cache can be looked at."""
 
-    def __init__(self, rooms: CountedRooms, *, max_running: int, step_tokens: int, drafter: Always | None) -> None:
-        super().__init__(rooms, max_running=max_running, step_tokens=step_tokens, drafter=drafter)
-        self.rooms = rooms
+    def __init__(self, cache: CountedCache, *, max_running: int, step_tokens: int, drafter: Always | None) -> None:
+        super().__init__(cache, max_running=max_running, step_tokens=step_tokens, drafter=drafter)
+        self.cache = cache
 
 
 def scheduler(
@@ -126,7 +126,7 @@ def scheduler(
     drafts: int = 0,
 ) -> Subject:
     made = Subject(
-        CountedRooms(capacity_tokens),
+        CountedCache(capacity_tokens),
         max_running=max_running,
         step_tokens=step_tokens,
         drafter=Always(drafts) if drafts else None,
@@ -151,11 +151,11 @@ def carry_out(subject: Subject, plan: Plan[Counted], *, right: int = 0) -> None:
         assert BLOCK * len(sequence.blocks) >= sequence.computed + work.tokens + len(work.drafts), "no room"
         sequence.computed += work.tokens + accepted
         sequence.generated += (1 + accepted) if work.sampled else 0
-        subject.rooms.offer(sequence)
+        subject.cache.offer(sequence)
         if sequence.generated == sequence.outputs:
             subject.remove(sequence)
     subject.check_integrity()
-    subject.rooms.pool.check_integrity()
+    subject.cache.pool.check_integrity()
 
 
 def advance(subject: Subject, *, right: int = 0) -> list[tuple[Counted, int]]:
@@ -284,7 +284,7 @@ def test_the_lowest_priority_gives_way() -> None:
 def test_a_sequence_whose_room_cannot_be_had_fails_alone() -> None:
     subject = scheduler(Counted(prompt=4, outputs=9))
     sick, well = Counted(prompt=4, outputs=9, content=5), Counted(prompt=4, outputs=9, content=6)
-    subject.rooms.broken.add(id(sick))
+    subject.cache.broken.add(id(sick))
     subject.add(sick)
     subject.add(well)
 
@@ -301,7 +301,7 @@ def test_a_sequence_that_cannot_grow_fails_alone() -> None:
     sick, well = Counted(prompt=4, outputs=9), Counted(prompt=4, outputs=9)
     subject = scheduler(sick, well)
     advance(subject)
-    subject.rooms.broken.add(id(sick))
+    subject.cache.broken.add(id(sick))
 
     plan = subject.plan()
 
@@ -369,4 +369,4 @@ def test_every_sequence_ends_and_no_step_exceeds_its_budget(
 
     assert all(sequence.generated == sequence.outputs for sequence in sequences)
     assert not subject.waiting
-    assert subject.rooms.pool.used == 0
+    assert subject.cache.pool.used == 0

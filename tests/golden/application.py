@@ -11,7 +11,7 @@ from anyio.from_thread import BlockingPortal
 from fastapi.testclient import TestClient
 
 from app.db.chunks import ChunkRepository
-from app.db.generations import Generation
+from app.db.generations import IndexGeneration
 from app.documents.adapters.word_index import WordIndex
 from app.documents.passwords import Passwords
 from app.server.assembly import Assembly
@@ -52,7 +52,7 @@ class ScriptedAssembly(Assembly):
 
     reader: SpanReader
 
-    def stack_for(self, generation: Generation) -> EmbedderStack:
+    def stack_for(self, generation: IndexGeneration) -> EmbedderStack:
         """The stack of the configured embedder."""
         return self._stack(self.configured, self.reader)
 

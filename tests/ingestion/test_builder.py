@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingestion.builder import Span, TextBuilder
+from ingestion.builder import PlacedBlock, TextBuilder
 from ingestion.errors import LimitExceeded, NoText
 from ingestion.normalise import normalise
 from ingestion.types import Block, BlockKind, Extraction, ExtractionLimits, MediaType
@@ -83,7 +83,7 @@ def test_verbatim_text_keeps_its_spans() -> None:
     builder = TextBuilder(ExtractionLimits())
     builder.append(BlockKind.PARAGRAPH, "before")
     builder.append_verbatim(
-        "# 標題\ntext ", [Span(BlockKind.HEADING, 0, 4, 1, "標題"), Span(BlockKind.PARAGRAPH, 5, 9)]
+        "# 標題\ntext ", [PlacedBlock(BlockKind.HEADING, 0, 4, 1, "標題"), PlacedBlock(BlockKind.PARAGRAPH, 5, 9)]
     )
 
     extraction = built(builder)

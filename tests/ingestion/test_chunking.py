@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from ingestion.builder import TextBuilder
 from ingestion.chunking import Chunker
-from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType, Passage
+from ingestion.types import BlockKind, ChunkDraft, Extraction, ExtractionLimits, MediaType
 from tests.ingestion.small_tokenizer import byte_level, token_count, word_piece
 from tests.ingestion.texts import hostile_text
 
@@ -33,7 +33,7 @@ def document(*parts: tuple[int, str] | str) -> Extraction:
     return builder.build(MediaType.HTML)
 
 
-def check(extraction: Extraction, passages: list[Passage], tokenizer: Tokenizer, *, max_tokens: int) -> None:
+def check(extraction: Extraction, passages: list[ChunkDraft], tokenizer: Tokenizer, *, max_tokens: int) -> None:
     """Everything `Chunker` promises of any document."""
     covered = bytearray(len(extraction.text))
     for passage in passages:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ingestion.chunking import Chunker
 from ingestion.errors import NoText
 from ingestion.extraction import LocalExtractor
-from ingestion.pipeline import EmbeddingBlock, Pipeline, Prepared
-from ingestion.types import Progress, Stage
+from ingestion.pipeline import EmbeddingBlock, Pipeline, ReadyVersion
+from ingestion.types import Stage, StageProgress
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo
 from tests.ingestion.small_tokenizer import token_count, word_piece
@@ -50,7 +50,7 @@ def pipeline_of(events: list[object], *, block_passages: int = 4) -> Pipeline:
     return Pipeline(LocalExtractor(), chunker, LengthEmbedder(events), block_passages=block_passages)
 
 
-def prepare(path: Path, events: list[object]) -> Prepared:
+def prepare(path: Path, events: list[object]) -> ReadyVersion:
     return pipeline_of(events).prepare(path, filename="a.txt", on_progress=events.append)
 
 
@@ -98,14 +98,14 @@ def test_progress_tells_the_stages_as_they_end(path: Path) -> None:
 
     prepare(path, events)
 
-    assert events == [Progress(Stage.EXTRACTING, 1, 1), Progress(Stage.CHUNKING, 1, 1)]
+    assert events == [StageProgress(Stage.EXTRACTING, 1, 1), StageProgress(Stage.CHUNKING, 1, 1)]
 
 
 def test_what_progress_raises_ends_the_preparation(path: Path) -> None:
     class GoneError(Exception):
         pass
 
-    def refuse(_: Progress) -> None:
+    def refuse(_: StageProgress) -> None:
         raise GoneError
 
     with pytest.raises(GoneError):

@@ -10,7 +10,7 @@ from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor
 from ingestion.table_headers import TableHeaders
 from ingestion.tables import cells
-from ingestion.types import BlockKind, Extraction, ExtractionLimits, MediaType, Passage
+from ingestion.types import BlockKind, ChunkDraft, Extraction, ExtractionLimits, MediaType
 from tests.ingestion.small_tokenizer import byte_level, token_count, word_piece
 
 MAX_TOKENS = 64
@@ -31,7 +31,7 @@ def lakes(*, above: str = "In square metres", columns: str = "Lake | Area") -> E
     )
 
 
-def chunks(extraction: Extraction, *, max_tokens: int = MAX_TOKENS) -> list[Passage]:
+def chunks(extraction: Extraction, *, max_tokens: int = MAX_TOKENS) -> list[ChunkDraft]:
     return Chunker(word_piece(), max_tokens=max_tokens, overlap=8).chunk(extraction)
 
 

@@ -43,16 +43,16 @@ BUGS = (
     ),
     Bug(
         "every crash counts, of a job that goes on too",
-        "app/db/jobs.py",
-        "        is_suspect = sa.and_(job.c.begun, sa.not_(job.c.kept_since_crash))\n",
-        "        is_suspect = job.c.begun\n",
+        "app/db/job_queue.py",
+        "    is_suspect = sa.and_(job.c.begun, sa.not_(job.c.kept_since_crash))\n",
+        "    is_suspect = job.c.begun\n",
         (_CLAIMS,),
     ),
     Bug(
         "every crash counts, of a job that only waited too",
-        "app/db/jobs.py",
-        "        is_suspect = sa.and_(job.c.begun, sa.not_(job.c.kept_since_crash))\n",
-        "        is_suspect = sa.not_(job.c.kept_since_crash)\n",
+        "app/db/job_queue.py",
+        "    is_suspect = sa.and_(job.c.begun, sa.not_(job.c.kept_since_crash))\n",
+        "    is_suspect = sa.not_(job.c.kept_since_crash)\n",
         (_CLAIMS,),
     ),
     Bug(

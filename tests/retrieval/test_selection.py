@@ -3,16 +3,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.selection import Prices, Unit, choose, pieces
+from retrieval.selection import Prices, ScoredSentence, choose, pieces
 
 PRICES = Prices(opening=(5, 5, 5), gap=2)
 
 
-def unit(passage: int, place: int, *, tokens: int = 10, worth: float = 0.5) -> Unit:
-    return Unit(passage, place, place * 10, place * 10 + 9, tokens, worth, matching=True)
+def unit(passage: int, place: int, *, tokens: int = 10, worth: float = 0.5) -> ScoredSentence:
+    return ScoredSentence(passage, place, place * 10, place * 10 + 9, tokens, worth, matching=True)
 
 
-def cost(chosen: list[Unit]) -> int:
+def cost(chosen: list[ScoredSentence]) -> int:
     """By its definition: sentences, one opening a passage, one gap between two pieces of it."""
     runs = pieces(chosen)
     gaps = sum(len(of_passage) - 1 for of_passage in runs.values())
@@ -25,7 +25,7 @@ unit_lists = st.dictionaries(
 
 
 @given(units=unit_lists, budget=st.integers(0, 150))
-def test_what_is_chosen_fits_by_its_prices(units: list[Unit], budget: int) -> None:
+def test_what_is_chosen_fits_by_its_prices(units: list[ScoredSentence], budget: int) -> None:
     chosen = choose(units, budget=budget, prices=PRICES)
 
     assert cost(chosen) <= budget or not chosen
@@ -33,7 +33,7 @@ def test_what_is_chosen_fits_by_its_prices(units: list[Unit], budget: int) -> No
 
 @given(units=unit_lists, budget=st.integers(0, 150), more=st.integers(0, 50))
 def test_more_budget_keeps_all_that_was_chosen_before_the_first_misfit(
-    units: list[Unit], budget: int, more: int
+    units: list[ScoredSentence], budget: int, more: int
 ) -> None:
     order = sorted(units, key=lambda one: (-one.priority, one.passage, one.place))
     chosen = choose(units, budget=budget, prices=PRICES)

@@ -7,12 +7,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
-from retrieval.tantivy_fields import Documents, LexicalEntry, composed, words_analyzer
+from retrieval.tantivy_fields import LexicalEntry, TantivyDocuments, composed, words_analyzer
 
 
 def text_field(text: str, heading: str = "") -> str:
     """What the word field of a document holds."""
-    (value,) = Documents().of(LexicalEntry(1, "t", "c", heading, text)).to_dict()["text"]
+    (value,) = TantivyDocuments().of(LexicalEntry(1, "t", "c", heading, text)).to_dict()["text"]
     assert isinstance(value, str)
     return value
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.answering.conversations.conversations import Conversations
-from app.answering.question import Limits
-from app.answering.quoting.quoter import Quoter
+from app.answering.question import AnswerDefaults
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.application import create_app
@@ -44,7 +44,7 @@ from tests.retrieval.fakes import HashingEmbedder
 from tests.server import ADMIN_KEY
 from tests.web.made_documents import ANSWERS, AT_LENGTH, OTHERWISE, SLOWLY
 
-LIMITS = Limits(max_context_tokens=6000, max_output_tokens=4000, min_evidence=0.05, max_waiting=8)
+LIMITS = AnswerDefaults(max_context_tokens=6000, max_output_tokens=4000, min_evidence=0.05, max_waiting=8)
 POINTED = "Forty ships"
 _LETTERS, _SECONDS, _SLOW_SECONDS = 6, 0.002, 0.02
 
@@ -122,7 +122,7 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
             files=state.corpus.files,
             passwords=passwords,
             wake=state.serving.wake,
-            forget=state.serving.forget,
+            indexes=state.serving,
         )
         search = Search(models.index, models.lexical, ChunkRepository(state.database))
         answerer = make_answerer(
@@ -140,7 +140,9 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
             ),
             citations=AnswerCitationRepository(state.database, clock=ledger.seconds),
             quotes=quotes,
-            quoter=None if quotes is QuotesAs.NOTHING else Quoter(embedder=embedder, reader=PointingReader(POINTED)),
+            passage_reader=None
+            if quotes is QuotesAs.NOTHING
+            else PassageReader(embedder=embedder, reader=PointingReader(POINTED)),
         )
         state.serving.models = replace(models, answerer=answerer)
         yield state_with(state, intake=intake)

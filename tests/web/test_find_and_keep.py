@@ -133,12 +133,26 @@ async def test_a_conversation_is_exported_and_printed_with_its_passages(open_pag
     assert "page 2" in text
 
     await page.evaluate("window.print = () => dispatchEvent(new Event('beforeprint'))")
-    await page.get_by_role("button", name="Print or save as PDF").click()
+    await page.get_by_role("button", name="Print or PDF").click()
     await page.emulate_media(media="print")
     await seen(page, ".print-passage", "the log.pdf, page 2")
     await seen(page, ".print-passage blockquote", CLAIM.split(" on the")[0])
     shown = await page.evaluate(_SHOWN, ".top, .ask-composer, .ask-side, .ask-head")
     assert shown == []
+
+
+async def test_beside_a_passage_the_tools_of_each_take_one_row(open_page: Opening, tenant: Tenant) -> None:
+    tenant.upload("the log.pdf", LOG)
+    page = await open_page(tenant)
+    turn = await ask(page, QUESTION)
+    await turn.locator("a.ask-mark").first.click()
+    await seen(page, ".passage-panel .pdf-box")
+
+    rows = "bar => new Set([...bar.querySelectorAll(':is(button, a)')].map((one) => one.offsetTop)).size"
+    assert await page.locator(".ask-head").evaluate(rows) == 1
+    heights = "bar => [bar.clientHeight, bar.querySelector('button').offsetHeight]"
+    whole, button = await page.locator(".passage-panel .pdf-tools").evaluate(heights)
+    assert whole < 2 * button
 
 
 async def test_a_question_waits_for_a_server_that_is_starting_and_is_then_answered(

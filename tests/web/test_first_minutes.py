@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.web.conftest import Opening, Tenant, Window
 from tests.web.looking import seen
 from tests.web.made_documents import CLAIM, LOG, QUESTION
@@ -40,7 +42,7 @@ async def test_an_empty_installation_says_what_it_reads_and_offers_a_sample(open
     assert "The line · Timetable · Fares" in await card.inner_text()
 
 
-async def suggesting(page: "Page", question: str) -> None:
+async def suggesting(page: "Page", question: str, *, confirmed: bool = True) -> None:
     """Has every overview suggest a question."""
 
     async def answer(route: "Route") -> None:
@@ -48,7 +50,7 @@ async def suggesting(page: "Page", question: str) -> None:
         body = await response.json()
         suggested = {
             "question": question, "document_id": body["document_id"], "start_char": 0, "end_char": 1,
-            "page_start": 1, "page_end": 1, "answer": "Forty",
+            "page_start": 1, "page_end": 1, "answer": "Forty", "confirmed": confirmed,
         }  # fmt: skip
         await route.fulfill(response=response, body=json.dumps({**body, "state": "ready", "questions": [suggested]}))
 
@@ -71,6 +73,23 @@ async def test_one_click_on_a_suggested_question_asks_it_of_its_document(
     assert "the log.pdf" in await turn.inner_text()
     assert await page.locator(".overview-card").count() == 0
     await page.wait_for_url("**/#/c/*")
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+async def test_a_suggestion_says_where_its_answer_was_not_confirmed(
+    open_page: Opening, tenant: Tenant, confirmed: bool
+) -> None:
+    tenant.upload("the log.pdf", LOG)
+    page = await open_page()
+    await suggesting(page, QUESTION, confirmed=confirmed)
+    await page.get_by_label("API key").fill(tenant.key)
+    await page.get_by_role("button", name="Sign in").click()
+    suggested = page.get_by_role("button", name=QUESTION)
+    await suggested.wait_for()
+
+    assert ("not confirmed" in await suggested.inner_text()) is not confirmed
+    over = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    assert over <= 0
 
 
 async def test_a_long_text_can_be_pasted_on_the_documents_screen(open_page: Opening, tenant: Tenant) -> None:

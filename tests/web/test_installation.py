@@ -232,3 +232,67 @@ async def test_a_tenant_is_made_with_its_first_key_shut_out_and_let_in(open_page
     assert works(http, secret)
     own = page.get_by_role("row", name="yours")
     assert await own.get_by_role("button", name="Disable").count() == 0, "nobody shuts themselves out"
+
+
+async def test_a_model_is_added_with_its_terms_and_progress(
+    open_page: Opening, operator: Tenant, window: Window
+) -> None:
+    """The hub is played here: the additions themselves are tested with the hub's own client."""
+    window.excuse("409")
+    addition: dict[str, Any] = {
+        "id": "mod_1",
+        "object": "model_addition",
+        "model": "someone/model-2b",
+        "commit": "0123456789abcdef",
+        "licence": "gemma",
+        "bytes": 4_000_000_000,
+        "done_bytes": 1_000_000_000,
+        "state": "downloading",
+        "detail": None,
+        "started_at": 1,
+    }
+    refused = {"type": "urn:footnote:problem:terms-not-accepted", "title": "Conflict", "status": 409}
+    asked: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
+
+    async def adding(route: "Route") -> None:
+        if route.request.method != "POST":
+            await route.continue_()
+            return
+        sent: dict[str, Any] = route.request.post_data_json or {}
+        asked.append(sent)
+        if asked[-1]["accept_terms"]:
+            listed.append(addition)
+            await route.fulfill(status=202, json=addition)
+        else:
+            detail = "someone/model-2b has the licence gemma, whose terms are at its page of the hub."
+            await route.fulfill(status=409, json={**refused, "detail": detail}, content_type="application/problem+json")
+
+    async def additions(route: "Route") -> None:
+        if route.request.method == "DELETE":
+            listed[0] = {**addition, "state": "cancelled"}
+            await route.fulfill(json=listed[0])
+        else:
+            await route.fulfill(json={"object": "list", "data": listed})
+
+    page = await open_page(operator, "#/admin/models")
+    await page.route("**/v1/admin/models", adding)
+    await page.route("**/v1/admin/models/additions*", additions)
+    await page.route("**/v1/admin/models/additions/*", additions)
+    part = page.locator("section.part", has=page.get_by_role("heading", name="Add a model"))
+    await part.get_by_label("Model").fill("someone/model-2b")
+    await page.get_by_role("button", name="Download").click()
+    await page.get_by_text("has the licence gemma").wait_for()
+    assert await page.get_by_role("button", name="Download").is_disabled()
+    await page.get_by_label("I have read the terms").check()
+    await page.get_by_role("button", name="Download").click()
+    await page.get_by_role("progressbar", name="someone/model-2b").wait_for()
+    await page.get_by_text("1 GB of 4 GB").wait_for()
+    assert [one["accept_terms"] for one in asked] == [False, True]
+
+    listed[0] = {**addition, "state": "added", "done_bytes": addition["bytes"]}
+    await page.get_by_text("FOOTNOTE_GENERATOR=someone/model-2b").wait_for()
+    listed[0] = addition
+    await page.reload()
+    await page.get_by_role("button", name="Cancel").click()
+    await page.get_by_text("What was downloaded is kept for the next time.").wait_for()

@@ -1,5 +1,6 @@
 """The administrator's overview: each of an administrator's ten questions is answered in at most two clicks."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from tests.web.looking import seen, settled
 from tests.web.made_documents import HARBOUR, QUESTION
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page, Response
+    from playwright.async_api import Page, Response, Route
 
 UNANSWERED = "What does the log say about the moon in the harbour?"
 OPERATIONS = Path(__file__).parents[2] / "docs" / "OPERATIONS.md"
@@ -150,6 +151,39 @@ async def test_the_tiles_equal_the_api(open_page: Opening, used: Tenant) -> None
     assert (total["num_questions"], total["num_refused"], total["num_thumbs_down"]) == (3, 2, 1)
     for metric, name in (("questions", "num_questions"), ("refused", "num_refused"), ("people", "num_active_users")):
         assert await page.locator(f"[data-metric={metric}] .tile-figure").inner_text() == str(total[name])
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_what_stands_below_the_figures_does_not_move_when_they_come_or_change(
+    open_page: Opening, used: Tenant, width: int
+) -> None:
+    page = await open_page(used, width=width)
+    counted = asyncio.Event()
+
+    async def wait(route: "Route") -> None:
+        await counted.wait()
+        await route.continue_()
+
+    await page.route("**/v1/admin/overview?*", wait)
+    await page.evaluate("location.hash = '#/admin/overview'")
+    await seen(page, ".tiles-to-come")
+    places = [await _top_of_lists(page)]
+    assert await page.locator(".figures[aria-busy=true]").count() == 1
+    counted.set()
+    await seen(page, "[data-chart=overview] .plot canvas")
+    places.append(await _top_of_lists(page))
+    for metric in ("confirmed", "cost", "failed"):
+        await page.locator(f"button[data-metric={metric}]").click()
+        await seen(page, f"button[data-metric={metric}][aria-pressed=true]")
+        places.append(await _top_of_lists(page))
+
+    assert max(places) - min(places) < 1, places
+
+
+async def _top_of_lists(page: "Page") -> float:
+    """How far down the page the lists below the figures begin, in pixels."""
+    top: float = await page.locator(".jump").evaluate("one => one.getBoundingClientRect().top + scrollY")
+    return top
 
 
 def _is_a_file(response: "Response") -> bool:

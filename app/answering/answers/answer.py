@@ -51,14 +51,14 @@ class SourcesFound:
 class QuotesFound:
     """The answer by quotes, told while a language model words its own; it is no part of that answer.
 
-    `reason` says why the quotes may not answer; `answers` is the probability in [0, 1] that they do.
+    `reason` says why the quotes may not answer; `probability` estimates, in [0, 1], that they do.
     """
 
     text: str
     citations: tuple[Citation, ...]
     parts: tuple[AnyPart, ...]
     reason: Reason | None
-    answers: float | None
+    probability: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class WindowUse:
     """The use of the context window, in tokens of the language model."""
 
     context_window: int
@@ -150,17 +150,17 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A finished answer. `reason` says why `answered` is false; `error` is a sentence when generation failed.
+    """A finished answer.
 
-    `model` is the language model that wrote the text, else the model that chose the quotes, read for them or searched,
-    "" where no model was called. `standalone_question` is the rewritten question, None where no rewriting was needed.
-    `logprobs` are of every generated token, where they were requested. `parts` are those of `text`, in order. `answers`
-    is the probability in [0, 1] that the question is answered, None where nothing estimated it.
+    `reason` says why the question is not answered, None where it is; `error` is a sentence when generation failed.
+    `model` is the language model that wrote the text, else the model that chose the quotes, read for them or
+    searched, "" where no model was called. `standalone_question` is the rewritten question, None where no rewriting
+    was needed. `logprobs` are of every generated token, where they were requested. `parts` are those of `text`, in
+    order. `probability` estimates, in [0, 1], that the question is answered; None where nothing did.
     """
 
     id: str
     model: str
-    answered: bool
     reason: Reason | None
     text: str
     finish_reason: str
@@ -168,14 +168,14 @@ class Answer:
     parts: tuple[AnyPart, ...]
     sources: SourceReport
     usage: TokenUsage
-    budget: Budget
+    budget: WindowUse
     timings_ms: Mapping[str, float | None]
     error: str | None = None
     abstention: AbstentionReport = AbstentionReport()
     conversation_id: str | None = None
     standalone_question: str | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
-    answers: float | None = None
+    probability: float | None = None
 
     @property
     def quotes(self) -> tuple[QuotePart, ...]:

@@ -10,7 +10,7 @@ from typing import Literal
 from app.answering.citing.cell_ranges import range_of
 from app.db.contents import ContentRepository
 from app.errors import NotFound
-from ingestion.types import Block, BlockKind, Page
+from ingestion.types import Block, BlockKind, PageRange
 from retrieval.types import Chunk, Context, Source, Span
 
 
@@ -21,13 +21,13 @@ class Layout:
     `headings` is in order; an empty name is text under no heading. `rows` are the blocks with addresses of cells.
     """
 
-    pages: tuple[Page, ...] = ()
+    pages: tuple[PageRange, ...] = ()
     starts: tuple[int, ...] = ()
     headings: tuple[str, ...] = ()
     rows: tuple[Block, ...] = ()
 
     @classmethod
-    def of(cls, pages: Sequence[Page], blocks: Sequence[Block]) -> "Layout":
+    def of(cls, pages: Sequence[PageRange], blocks: Sequence[Block]) -> "Layout":
         """The layout for the structure of a canonical text."""
         starts: list[int] = []
         headings: list[str] = []
@@ -190,7 +190,7 @@ def _is_spreadsheet(chunk: Chunk) -> bool:
     return PurePath(chunk.filename).suffix.lower() in _SPREADSHEETS
 
 
-def _overlap(page: Page, passage: Span) -> bool:
+def _overlap(page: PageRange, passage: Span) -> bool:
     return page.start_char < passage.end_char and passage.start_char < page.end_char
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport, Words
+from app.answering.answers.answer import AbstentionReport, Answer, SourceReport, WindowUse, Words
 from app.answering.answers.parts import (
     AnyPart,
     ClarifyPart,
@@ -42,10 +42,10 @@ class AnswerRecord:
     abstention: AbstentionReport
     sources: SourceReport
     usage: TokenUsage
-    budget: Budget
+    budget: WindowUse
     timings_ms: Mapping[str, float | None]
     parts: tuple[Annotated[AnyPart, Field(discriminator="kind")], ...]
-    answers: float | None = None  # answers stored before this was estimated have none
+    probability: Annotated[float | None, Field(alias="answers")] = None  # none in answers from before it was estimated
 
     @property
     def words(self) -> Words:
@@ -66,7 +66,7 @@ class AnswerRecord:
 
     def as_json(self) -> dict[str, object]:
         """The record in JSON types."""
-        made: dict[str, object] = _KEPT.dump_python(self, mode="json")
+        made: dict[str, object] = _KEPT.dump_python(self, mode="json", by_alias=True)
         return made
 
 

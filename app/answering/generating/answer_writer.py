@@ -12,7 +12,7 @@ from app.answering.languages.refusals import refusal
 from app.answering.metering.meter import Meter
 from app.answering.states.sources import Grounding
 from app.answering.verification.metered_models import Verification
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from retrieval.memo import Memo
 
 Memory = Callable[[], AbstractContextManager[None]]
@@ -55,7 +55,7 @@ class AnswerWriter:
 
         if not last and not self.footnotes.closes(text):
             return write()
-        with station("verify"):
+        with timed("verify"):
             return await asyncio.to_thread(write)
 
 

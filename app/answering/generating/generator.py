@@ -7,7 +7,7 @@ from app.answering.generating.wording import Wording
 from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
 from app.answering.prompt import Prompt
-from app.answering.question import Limits, Question
+from app.answering.question import AnswerDefaults, Question
 from generation.errors import EngineFull
 from generation.ports import Engine, Stream, Tokenizer
 from retrieval.types import Context
@@ -32,7 +32,7 @@ class Generator:
     ...     print(event)
     """
 
-    def __init__(self, *, engine: Engine, tokenizer: Tokenizer, limits: Limits, wording: Wording) -> None:
+    def __init__(self, *, engine: Engine, tokenizer: Tokenizer, limits: AnswerDefaults, wording: Wording) -> None:
         """`wording` asks the model to refuse in words that the engine watches."""
         self._engine = engine
         self._tokenizer = tokenizer
@@ -48,7 +48,7 @@ class Generator:
         """Check that not too many calls wait for the engine.
 
         Raises:
-            EngineFull: More than `Limits.max_waiting` wait.
+            EngineFull: More than `AnswerDefaults.max_waiting` wait.
         """
         if self._engine.stats().waiting > self._limits.max_waiting:
             raise EngineFull(retry_after_s=1)

@@ -3,7 +3,7 @@
 Each piece is tokenised separately, so that the tokens of each component are known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from app.answering.generating.wording import Wording
@@ -43,6 +43,9 @@ def build_prompt(
 ) -> Prompt:
     """Lay out system, history, sources, question, highlights and pointers in the model's chat template.
 
+    Earlier turns are turns of the chat, or quoted behind the sources where the wording has a line for them: a question
+    about the same sources then repeats the prompt up to their end, and the engine reads what follows alone.
+
     Args:
         tokenizer: The serving tokenizer.
         question: The user's question, verbatim.
@@ -59,13 +62,15 @@ def build_prompt(
     system = _system(wording, question, grounded=grounded, json_schema=json_schema)
     if instructions:
         system = f"{system}\n{instructions}"
-    frame = tokenizer.chat_frame(["system", *(message.role for message in history), "user"])
+    quotes_turns = grounded and bool(wording.conversation)
+    turns = () if quotes_turns else history
+    frame = tokenizer.chat_frame(["system", *(message.role for message in turns), "user"])
 
     def text(component: Component, content: str, document_id: str | None = None) -> Segment:
         return Segment(component, tuple(tokenizer.encode(content)), document_id)
 
     segments = [Segment(Component.TEMPLATE, frame[0]), text(Component.SYSTEM, system)]
-    for piece, message in zip(frame[1:], history, strict=False):
+    for piece, message in zip(frame[1:], turns, strict=False):
         segments += [Segment(Component.TEMPLATE, piece), text(Component.HISTORY, turn(message))]
     segments.append(Segment(Component.TEMPLATE, frame[-2]))
     if grounded:
@@ -75,6 +80,10 @@ def build_prompt(
             segments += [text(Component.TEMPLATE, _OPENING), text(Component.CONTEXT, quoted(source.header), document)]
             segments.append(replace(text(Component.CONTEXT, quoted(source.body), document), body=True))
             segments.append(text(Component.TEMPLATE, _CLOSING))
+        if quotes_turns and history:
+            segments.append(text(Component.TEMPLATE, f"{wording.conversation}\n\n"))
+            segments += [text(*piece) for piece in conversation(history)]
+            segments.append(text(Component.TEMPLATE, "\n"))
         if reminder := wording.reminder if json_schema is None else wording.reminder_json:
             segments.append(text(Component.SYSTEM, f"{reminder}\n\n"))
         segments.append(text(Component.TEMPLATE, f"{wording.question} "))
@@ -94,6 +103,19 @@ def build_prompt(
 def turn(message: Message) -> str:
     """The text of an earlier turn; an answer may quote a document, which must not open or close a fence."""
     return message.content.replace(FENCE, "'''") if message.role == "assistant" else message.content
+
+
+def conversation(history: Iterable[Message]) -> Iterator[tuple[Component, str]]:
+    """The pieces of text that quote earlier turns between fences, each with its component.
+
+    All turns are between two fences: a small model answers in the form of a conversation whose answers each have
+    their own (docs/EXPERIMENTS.md).
+    """
+    yield Component.TEMPLATE, f"{FENCE}\n"
+    for message in history:
+        yield Component.TEMPLATE, "User: " if message.role == "user" else "Assistant: "
+        yield Component.HISTORY, f"{quoted(message.content)}\n"
+    yield Component.TEMPLATE, f"{FENCE}\n"
 
 
 def shown(tokenizer: Tokenizer, *, header: str, body: str) -> list[int]:

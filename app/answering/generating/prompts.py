@@ -8,7 +8,7 @@ from app.answering.generating.prompt_layout import build_prompt, fence_tokens, p
 from app.answering.languages.question_kind import asks_for_words
 from app.answering.languages.recognition import answer_in
 from app.answering.prompt import Prompt, quoted
-from app.answering.question import Limits, Question
+from app.answering.question import AnswerDefaults, Question
 from app.answering.states.reading import Selection
 from app.answering.states.sources import NO_SOURCES, Grounding, Overflow, TokenBudget
 from generation.ports import Engine, Tokenizer
@@ -60,7 +60,7 @@ class Prompts:
         *,
         engine: Engine,
         tokenizer: Tokenizer,
-        limits: Limits,
+        limits: AnswerDefaults,
         asking: Asking,
         overflow: Overflow | None = None,
     ) -> None:

@@ -10,7 +10,7 @@ from app.answering.generating.footnote_writer import FootnoteWriter
 from app.answering.generating.wording import Wording
 from app.answering.languages.recognition import is_english
 from app.answering.languages.refusals import refuses
-from app.answering.question import Limits, Question
+from app.answering.question import AnswerDefaults, Question
 from app.answering.states.reading import Selection
 from generation.ports import Tokenizer
 from generation.types import Abstention, Completion, FinishReason
@@ -35,7 +35,7 @@ def refused_before_generation(
 
 
 def watched_refusal(
-    question: Question, context: Context, *, tokenizer: Tokenizer, limits: Limits, wording: Wording
+    question: Question, context: Context, *, tokenizer: Tokenizer, limits: AnswerDefaults, wording: Wording
 ) -> Abstention | None:
     """The refusal whose probability the engine watches; None without sources, or where a refusal would be no JSON."""
     if not context.sources or question.json_schema is not None:

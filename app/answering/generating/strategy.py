@@ -19,9 +19,8 @@ from app.answering.languages.refusals import refuses
 from app.answering.metering.meter import Meter
 from app.answering.prompt import Prompt
 from app.answering.question import Question
-from app.answering.quoting.quoter import Quoter
+from app.answering.quoting.passage_reader import OpenSelection, PassageReader
 from app.answering.quoting.rendering import quotation
-from app.answering.quoting.selection import OpenSelection
 from app.answering.quoting.strategy import by_quotes
 from app.answering.states.finished import Finished
 from app.answering.states.reading import Selection
@@ -30,7 +29,7 @@ from app.answering.states.strategy import Beginning, Sources
 from app.answering.verification.json_leaves import unsupported_leaves
 from app.answering.verification.metered_models import Verification
 from app.errors import DeadlinePassed
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from generation.types import Completion, Delta, FinishReason, JsonSchema, TokenLogprob
 from retrieval.memo import Memo
 from retrieval.types import Span
@@ -47,7 +46,7 @@ class Generating:
         *,
         generator: Generator,
         prompts: Prompts,
-        quoter: Quoter | None,
+        passage_reader: PassageReader | None,
         verification: Verification,
         memo: Memo,
         quote_unverified: bool = False,
@@ -55,13 +54,13 @@ class Generating:
     ) -> None:
         """Choose what reads, writes and verifies.
 
-        Without a quoter words select what is repeated, and the model alone refuses. `quote_unverified` says whether
-        quotes follow an answer of which nothing is verified. `sure_quotes_answer` says whether nothing is generated
-        where quotes surely answer a question for a few words.
+        Without what reads passages, words select what is repeated, and the model alone refuses. `quote_unverified`
+        says whether quotes follow an answer of which nothing is verified. `sure_quotes_answer` says whether nothing
+        is generated where quotes surely answer a question for a few words.
         """
         self._generator = generator
         self._prompts = prompts
-        self._quoter = quoter
+        self._passage_reader = passage_reader
         self._verification = verification
         self._memo = memo
         self._quote_unverified = quote_unverified
@@ -79,7 +78,7 @@ class Generating:
         """As `Strategy.begin`; the sources are not final before the engine accepts the prompt."""
         question = grounding.question
         selection: Selection | None = None
-        with station("read"):
+        with timed("read"):
             opened = self._opened(grounding, meter)
             if opened is not None:
                 if opened.reads:
@@ -87,7 +86,7 @@ class Generating:
                 selection = opened.read()
         if not meter.closed and self._answers(question, selection):
             return by_quotes(grounding, selection)
-        with station("prompt"):
+        with timed("prompt"):
             shown, found = self._prompts.chosen(grounding, selection)
             prompt = self._prompts.prompt(shown, found)
         ended: Finished | None = None
@@ -167,12 +166,12 @@ class Generating:
 
     def _opened(self, grounding: Grounding, meter: Meter) -> OpenSelection | None:
         """Selects quotes in the sources; None where some sources are summaries, whose words are in no document."""
-        if self._quoter is None or not grounding.context.sources or grounding.summarised:
+        if self._passage_reader is None or not grounding.context.sources or grounding.summarised:
             return None
         if grounding.retrieved.overview is not None:
             return None  # nothing in it need be pointed at
         refused_from = self._prompts.limits.refused_from(grounding.question)
-        return self._quoter.open(grounding, meter=meter, abstention=refused_from)
+        return self._passage_reader.open(grounding, meter=meter, abstention=refused_from)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +233,10 @@ def generated(
         failed=error is not None,
     )
     citations = tuple(footnotes.citations)
-    answers: float | None = None
+    probability: float | None = None
     if selection is not None:
-        answers = selection.answers([(one.index, Span(one.start_char, one.end_char)) for one in citations])
-        citations = tuple(one.judged(max(answers, one.answers or 0.0)) for one in citations)
+        probability = selection.probability_of([(one.index, Span(one.start_char, one.end_char)) for one in citations])
+        citations = tuple(one.judged(max(probability, one.answers or 0.0)) for one in citations)
     note = None if error else _note_behind(grounding, reason)
     return Finished(
         reason=Reason.ERROR if error else reason,
@@ -246,7 +245,7 @@ def generated(
         finish_reason=completion.finish_reason.value,
         citations=citations,
         parts=_parts(grounding, footnotes, reason, note=note, failed=error is not None),
-        answers=answers,
+        probability=probability,
         completion=completion,
         error=error,
     )
@@ -256,7 +255,7 @@ def _found(prompted: Prompted) -> QuotesFound:
     """The answer by quotes."""
     found = by_quotes(prompted.grounding, prompted.selection)
     markers = [Span(one.answer_start, one.answer_end) for one in found.citations]
-    return QuotesFound(found.text, found.citations, cited(found.parts, markers), found.reason, found.answers)
+    return QuotesFound(found.text, found.citations, cited(found.parts, markers), found.reason, found.probability)
 
 
 def _nearest(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.answering.states.reading import Quote
+from app.answering.states.reading import Extract
 from retrieval.sentences import sentence_spans
 from retrieval.types import Span
 
@@ -19,7 +19,7 @@ _POINTS_NOWHERE = re.compile(r"It (?:is|was|seems|appears|follows|takes)\b[^.,;]
 _NEXT_LINE = re.compile(r"[ \t]*+(?:\n[ \t]*+)?")  # a blank line would end the paragraph
 
 
-def with_antecedents(quotes: Sequence[Quote]) -> tuple[Quote, ...]:
+def with_antecedents(quotes: Sequence[Extract]) -> tuple[Extract, ...]:
     """The same quotes, each that begins with an English pronoun with the sentence before it in its paragraph.
 
     A quote stays as it is where that sentence was not read, or is part of another quote.
@@ -27,7 +27,7 @@ def with_antecedents(quotes: Sequence[Quote]) -> tuple[Quote, ...]:
     return tuple(_widened(quote, [other for other in quotes if other is not quote]) for quote in quotes)
 
 
-def _widened(quote: Quote, others: Sequence[Quote]) -> Quote:
+def _widened(quote: Extract, others: Sequence[Extract]) -> Extract:
     if not _POINTS_BACK.match(quote.text) or _POINTS_NOWHERE.match(quote.text):
         return quote
     before = _sentence_before(quote)
@@ -37,7 +37,7 @@ def _widened(quote: Quote, others: Sequence[Quote]) -> Quote:
     return replace(quote, span=span, text=quote.source.hit.chunk.text_at(span))
 
 
-def _sentence_before(quote: Quote) -> Span | None:
+def _sentence_before(quote: Extract) -> Span | None:
     """The sentence before a quote, in the same paragraph and the same kept passage of its source."""
     at = quote.span.start_char
     kept = next((span for span in quote.source.spans if span.start_char < at < span.end_char), None)
@@ -52,7 +52,7 @@ def _sentence_before(quote: Quote) -> Span | None:
     return Span(kept.start_char + start, kept.start_char + end)
 
 
-def _overlap(other: Quote, quote: Quote, before: Span) -> bool:
+def _overlap(other: Extract, quote: Extract, before: Span) -> bool:
     return (
         other.source.number == quote.source.number
         and other.span.start_char < before.end_char

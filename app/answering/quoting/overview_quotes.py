@@ -1,6 +1,6 @@
 """Quotes the opening and the headings of a document that a question asks about as a whole, without a model."""
 
-from app.answering.states.reading import ANSWERED, Quote, Selection
+from app.answering.states.reading import ANSWERED, Extract, Selection
 from app.answering.states.sources import Overview
 from retrieval.types import Context, Span
 
@@ -30,7 +30,7 @@ def quotes_of(overview: Overview, context: Context, *, answered: float = ANSWERE
     )
 
 
-def _quote(overview: Overview, context: Context, span: Span) -> Quote | None:
+def _quote(overview: Overview, context: Context, span: Span) -> Extract | None:
     """The quote of a span; of the opening, which two sources may share, as much as one of them shows."""
     shown = [
         (source, Span(span.start_char, min(span.end_char, one.end_char)))
@@ -41,4 +41,6 @@ def _quote(overview: Overview, context: Context, span: Span) -> Quote | None:
     source, kept = max(shown, key=lambda found: found[1].end_char, default=(None, span))
     if source is None or span not in {kept, overview.opening}:
         return None
-    return Quote(source, kept, source.hit.chunk.text_at(kept), overview.score, kept if span == overview.title else None)
+    return Extract(
+        source, kept, source.hit.chunk.text_at(kept), overview.score, kept if span == overview.title else None
+    )

@@ -10,7 +10,7 @@ from app.answering.formats.answer_formats import Format, json_answer
 from app.answering.formats.plain_text import PlainText
 from app.answering.quoting.literal import literal
 from app.answering.quoting.tables import shown_table
-from app.answering.states.reading import Quote
+from app.answering.states.reading import Extract
 from retrieval.footnote_numbers import marker as marker_of
 from retrieval.footnote_numbers import without_markers
 from retrieval.types import Span
@@ -42,7 +42,7 @@ class Quotation:
     parts: tuple[AnyPart, ...]
 
 
-def lead_words(quote: Quote) -> str:
+def lead_words(quote: Extract) -> str:
     """The highlighted words of a quote in one line, with the unit of a cell.
 
     "" where there are none or too many to lead an answer.
@@ -53,7 +53,7 @@ def lead_words(quote: Quote) -> str:
 
 
 def quotation(
-    quotes: Sequence[Quote], *, form: Format, pages: Pages, lead: Quote | None = None, opening: str = ""
+    quotes: Sequence[Extract], *, form: Format, pages: Pages, lead: Extract | None = None, opening: str = ""
 ) -> Quotation:
     """The text of an answer by quotes, and its footnotes.
 
@@ -127,7 +127,7 @@ class _Shown:
     behind: str
 
 
-def _in_markdown(quote: Quote) -> _Shown:
+def _in_markdown(quote: Extract) -> _Shown:
     """The lines of a block quotation behind its first sign."""
     table = shown_table(quote)
     if table is None:
@@ -141,19 +141,19 @@ def _in_markdown(quote: Quote) -> _Shown:
     return _Shown(table.text.replace("\n", "\n> "), marks, "\n>\n>")
 
 
-def _in_plain_text(quote: Quote) -> _Shown:
+def _in_plain_text(quote: Extract) -> _Shown:
     shown = _shown(quote.text, form="text")
     return _Shown(shown, _highlights(quote, shown, form="text"), "”")
 
 
-def _marked(text: str, quote: Quote, pages: Pages) -> tuple[str, Citation]:
+def _marked(text: str, quote: Extract, pages: Pages) -> tuple[str, Citation]:
     """`text` with the marker of a quote behind it, and the footnote."""
     marker = marker_of(quote.source.number)
     at = len(text) + 1
     return f"{text} {marker}", _citation(quote, Span(at, at + len(marker)), pages)
 
 
-def _json(quotes: Sequence[Quote], words: str, pages: Pages) -> Quotation:
+def _json(quotes: Sequence[Extract], words: str, pages: Pages) -> Quotation:
     answer = words or " ".join(_shown(quote.text, form="json") for quote in quotes)
     numbers = tuple(dict.fromkeys(quote.source.number for quote in quotes))
     text, spans = json_answer(answer, numbers)
@@ -176,7 +176,7 @@ def _plain(line: str) -> str:
     return (writer.feed(line) + writer.finish()).strip() or line  # a line that is nothing but marks is shown
 
 
-def _highlights(quote: Quote, shown: str, *, form: Format) -> list[Span]:
+def _highlights(quote: Extract, shown: str, *, form: Format) -> list[Span]:
     """Where the highlighted words of a quote are in its shown text: the occurrence that they are in the document."""
     words = _shown(quote.words, form=form).replace("\n", "\n> " if form == "markdown" else "\n")
     if not words or quote.highlight is None:
@@ -187,7 +187,7 @@ def _highlights(quote: Quote, shown: str, *, form: Format) -> list[Span]:
     return [Span(at, at + len(words)) for at in found[min(earlier, len(found) - 1) :][:1]]
 
 
-def _citation(quote: Quote, marker: Span, pages: Pages) -> Citation:
+def _citation(quote: Extract, marker: Span, pages: Pages) -> Citation:
     """A quote equals the passage it cites, so its support is 1."""
     return Citation.of(
         quote.source,

@@ -6,17 +6,17 @@ from dataclasses import replace
 from app.answering.abstention import without_generation
 from app.answering.metering.meter import Meter
 from app.answering.prompt import quoted
-from app.answering.question import Limits, Question
+from app.answering.question import AnswerDefaults, Question
 from app.answering.quoting.overview_quotes import quotes_of
+from app.answering.quoting.passage_reader import PassageReader, answered_from
 from app.answering.quoting.quotable import require_quotable
-from app.answering.quoting.quoter import Quoter, answered_from
 from app.answering.quoting.rendering import quotation, unconfirmed
 from app.answering.quoting.selection import leads
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Quote, Selection
-from app.answering.states.sources import Grounding, TokenBudget
+from app.answering.states.reading import Extract, Selection
+from app.answering.states.sources import Grounding, Overview, TokenBudget
 from app.answering.states.strategy import Beginning, Sources
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from generation.errors import ContextLengthExceeded
 from generation.ports import Tokenizer
 from retrieval.compress import best_first
@@ -27,12 +27,15 @@ _WHOLE_OVERVIEW = 1 << 16  # tokens; some twenty chunks are never more
 class Quoting:
     """Answers with quotes: implements `Strategy`. One instance serves every request.
 
-    >>> beginning = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=8192).begin(grounding, meter)
+    >>> quoting = Quoting(passage_reader=passage_reader, tokenizer=tokenizer, limits=limits, window=8192)
+    >>> beginning = quoting.begin(grounding, meter)
     """
 
-    def __init__(self, *, quoter: Quoter, tokenizer: Tokenizer, limits: Limits, window: int) -> None:
+    def __init__(
+        self, *, passage_reader: PassageReader, tokenizer: Tokenizer, limits: AnswerDefaults, window: int
+    ) -> None:
         """A question of more than `window` tokens of `tokenizer` is refused, as it is where a model answers."""
-        self._quoter = quoter
+        self._passage_reader = passage_reader
         self._tokenizer = tokenizer
         self._limits = limits
         self._window = window
@@ -63,23 +66,31 @@ class Quoting:
     def begin(self, grounding: Grounding, meter: Meter) -> Beginning:
         """As `Strategy.begin`; once the first model may read the sources, nothing refuses the answer."""
         selection: Selection | None = None
-        with station("read"):
+        with timed("read"):
             if grounding.context.sources and not grounding.question.dry_run:
                 selection = yield from self._selected(grounding, meter)
         return Finished.cancelled() if meter.closed else by_quotes(grounding, selection)
 
-    def selection(self, grounding: Grounding, meter: Meter) -> Selection:
-        """The quotes that answer, for there are sources, and none is an overview; raises as `begin`. Blocks."""
-        return self._quoter.open(grounding, meter=meter, abstention=self._refused_from(grounding)).read()
+    def selection(self, grounding: Grounding, meter: Meter) -> Selection | None:
+        """The quotes that answer, for there are sources; None where no part of an overview fits. Blocks.
+
+        Raises as `begin`.
+        """
+        if grounding.retrieved.overview is not None:
+            return self._of_overview(grounding, grounding.retrieved.overview)
+        return self._passage_reader.open(grounding, meter=meter, abstention=self._refused_from(grounding)).read()
 
     def _selected(self, grounding: Grounding, meter: Meter) -> Generator[Sources, None, Selection | None]:
         overview = grounding.retrieved.overview
         if overview is not None:  # no model need find quotes in it
-            return quotes_of(overview, grounding.context, answered=answered_from(self._refused_from(grounding)))
-        opened = self._quoter.open(grounding, meter=meter, abstention=self._refused_from(grounding))
+            return self._of_overview(grounding, overview)
+        opened = self._passage_reader.open(grounding, meter=meter, abstention=self._refused_from(grounding))
         if opened.reads:
             yield Sources(grounding, final=True)
         return opened.read()
+
+    def _of_overview(self, grounding: Grounding, overview: Overview) -> Selection | None:
+        return quotes_of(overview, grounding.context, answered=answered_from(self._refused_from(grounding)))
 
     def _refused_from(self, grounding: Grounding) -> float | None:
         return self._limits.refused_from(grounding.question)
@@ -107,7 +118,7 @@ def by_quotes(grounding: Grounding, selection: Selection | None) -> Finished:
     return replace(finished, text=found.text, citations=found.citations, parts=parts)
 
 
-def _lead(question: Question, selection: Selection) -> Quote | None:
+def _lead(question: Question, selection: Selection) -> Extract | None:
     """The quote whose words lead the answer: a document's title, or the likeliest where a few words answer."""
     if selection.title is not None and selection.outcome == "answered":
         return selection.title

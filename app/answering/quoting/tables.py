@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from app.answering.quoting.columns import RULE, Cell, TableRows, columns_of, is_line_of_table, placed
 from app.answering.quoting.literal import literal
-from app.answering.states.reading import Quote
+from app.answering.states.reading import Extract
 from retrieval.footnote_numbers import without_markers
 from retrieval.types import Span
 
@@ -27,7 +27,7 @@ class ShownTable:
     highlight: Span | None
 
 
-def shown_table(quote: Quote) -> ShownTable | None:
+def shown_table(quote: Extract) -> ShownTable | None:
     """The rows of a quote as a table; None for every other quote, and where the names of the columns are not known."""
     found = _rows_of(quote)
     if found is None:
@@ -51,7 +51,7 @@ def shown_table(quote: Quote) -> ShownTable | None:
     return ShownTable(shown, highlight) if len(data) > columns.own else None
 
 
-def _rows_of(quote: Quote) -> tuple[TableRows, Sequence[int]] | None:
+def _rows_of(quote: Extract) -> tuple[TableRows, Sequence[int]] | None:
     """The lines of a quote that consists of whole rows, and where in the source's text each starts.
 
     None for every other quote.
@@ -76,7 +76,7 @@ def _rows_of(quote: Quote) -> tuple[TableRows, Sequence[int]] | None:
     return TableRows(tuple(above), tuple(quoted), tuple(below), cut=len(above) == len(before)), starts
 
 
-def _highlighted(quote: Quote, row: Sequence[Cell], at: int) -> Span | None:
+def _highlighted(quote: Extract, row: Sequence[Cell], at: int) -> Span | None:
     """Where in the shown row the highlighted words are; `at` is where the row's line starts in the source's text."""
     words = _clean(quote.words)
     if quote.highlight is None or not words:

@@ -21,7 +21,7 @@ from app.answering.question import Question
 from app.answering.retrieving.evidence import evidence_score
 from app.answering.retrieving.question_vectors import QuestionVector, QuestionVectors
 from app.errors import InvalidRequest
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from retrieval.name_index import NamedDocument, without_names
 from retrieval.named_hits import ranked_by_name
 from retrieval.ports import Reranker
@@ -46,7 +46,7 @@ class NamedDocuments(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundHits:
     """Hits best first, the question's vector for further use, and the milliseconds of reranking."""
 
     hits: tuple[Hit, ...]
@@ -92,7 +92,7 @@ class Finder:
         self._min_evidence = min_evidence
         self._names = names
 
-    def find(self, question: Question, meter: Meter) -> Found:
+    def find(self, question: Question, meter: Meter) -> FoundHits:
         """At most `question.top_k` hits, reranked unless the question forbids it or there is no reranker.
 
         Raises:
@@ -105,15 +105,15 @@ class Finder:
             )
         vector = self._vectors.of(question, meter)
         if self._reranker is None or question.rerank is False:
-            return Found(self._searched(question, vector, top_k=question.top_k), vector)
+            return FoundHits(self._searched(question, vector, top_k=question.top_k), vector)
         hits = self._searched(question, vector, top_k=max(question.top_k, self._candidates))
-        with station("rerank") as reranking:
+        with timed("rerank") as reranking:
             hits = self._reranked(self._reranker, question, hits, meter)
-        return Found(hits[: question.top_k], vector, rerank_ms=reranking.seconds * 1000)
+        return FoundHits(hits[: question.top_k], vector, rerank_ms=reranking.seconds * 1000)
 
-    def unsearched(self, question: Question, meter: Meter, hits: tuple[Hit, ...]) -> Found:
+    def unsearched(self, question: Question, meter: Meter, hits: tuple[Hit, ...]) -> FoundHits:
         """Hits that are known without a search."""
-        return Found(hits, self._vectors.of(question, meter))
+        return FoundHits(hits, self._vectors.of(question, meter))
 
     def _searched(self, question: Question, vector: QuestionVector, *, top_k: int) -> tuple[Hit, ...]:
         """The hits of the question's scope, with those of preferred and of named documents put first."""
@@ -121,7 +121,7 @@ class Finder:
         hits = self._preferring(question, lambda scope: search(scope=scope), top_k=top_k)
         if self._names is None or not hits or question.mode is not SearchMode.HYBRID:
             return hits
-        with station("names"):
+        with timed("names"):
             named = self._names.named(question.text, scope=question.scope)
         if not named:
             return hits

@@ -19,7 +19,7 @@ from app.answering.retrieving.outline import (
 )
 from app.db.contents import ContentRepository
 from app.errors import NotFound
-from ingestion.types import Page
+from ingestion.types import PageRange
 from retrieval.types import Chunk, Span
 
 
@@ -40,7 +40,7 @@ class Parts:
     opening: Span | None
     headings: tuple[Span, ...]
     chunks: tuple[Chunk, ...]
-    pages: tuple[Page, ...]
+    pages: tuple[PageRange, ...]
     read: tuple[str, int]
 
     def text(self, span: Span) -> str:
@@ -55,7 +55,7 @@ class Parts:
         return page_at(self.pages, span.start_char)
 
 
-def page_at(pages: Sequence[Page], at: int) -> int | None:
+def page_at(pages: Sequence[PageRange], at: int) -> int | None:
     """The number of the page that holds a character, the last one before it between two; None without pages."""
     return next((page.number for page in reversed(pages) if page.start_char <= at), None)
 

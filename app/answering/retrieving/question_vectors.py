@@ -7,7 +7,7 @@ from cachetools import LRUCache
 from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
 from app.answering.question import Question
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from retrieval.ports import Embedder, Vectors
 
 MOST_CACHED = 1024
@@ -51,7 +51,7 @@ class QuestionVectors:
         info, tokens = self._embedder.info, self._embedder.count_query(question.text)
         with (
             meter.reading(Purpose.EMBED_QUERY, model=info.model, revision=info.revision, tokens=tokens),
-            station("embed_query"),
+            timed("embed_query"),
         ):
             vector = self._embedder.embed_query(question.text).copy()
         vector.flags.writeable = False  # it is handed out again

@@ -4,7 +4,7 @@ from app.answering.answers.answer import AbstentionReport
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.retrieving.evidence import with_evidence
-from app.answering.retrieving.finder import Finder, Found
+from app.answering.retrieving.finder import Finder, FoundHits
 from app.answering.retrieving.overviews import Overviews
 from app.answering.states.sources import Overview, Retrieved
 from retrieval.types import Hit
@@ -46,7 +46,7 @@ class Retriever:
         return Retrieved(hits=hits, found=found.hits, evidence=evidence, vector=found.vector, rerank_ms=found.rerank_ms)
 
 
-def _overviewed(found: Found, overview: Overview) -> Retrieved:
+def _overviewed(found: FoundHits, overview: Overview) -> Retrieved:
     return Retrieved(
         hits=overview.hits,
         found=overview.hits,

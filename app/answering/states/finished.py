@@ -22,7 +22,7 @@ class Finished:
         finish_reason: `Answer.finish_reason`.
         citations: The footnotes, in the order of their markers.
         parts: Of `text`, in order, without their citations.
-        answers: The probability in [0, 1] that the question is answered, None where nothing estimated it.
+        probability: The probability in [0, 1] that the question is answered, None where nothing estimated it.
         prompt: What the language model read or, after a dry run, would have read; empty where none was to be called.
         model: The language model of the prompt, "" without one.
         completion: How its generation ended; None where it was not called.
@@ -35,7 +35,7 @@ class Finished:
     finish_reason: str = "stop"
     citations: tuple[Citation, ...] = ()
     parts: tuple[AnyPart, ...] = ()
-    answers: float | None = None
+    probability: float | None = None
     prompt: Prompt = field(default_factory=partial(Prompt, ()))
     model: str = ""
     completion: Completion | None = None

@@ -26,7 +26,7 @@ class AskedCell:
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class Extract:
     """A part of a source that may answer: `text` is exactly the document version's characters at `span`.
 
     `score` is the probability in (0, 1) that it answers the question. `highlight` are the characters of the document
@@ -52,7 +52,7 @@ class Quote:
         return self.text[self.highlight.start_char - at : self.highlight.end_char - at]
 
 
-Outcome: TypeAlias = Literal["answered", "unsure", "refused"]
+Decision: TypeAlias = Literal["answered", "unsure", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,15 @@ class Selection:
         title: The line that names the document which the quotes are of, where the question asks about it as a whole.
     """
 
-    quotes: tuple[Quote, ...]
+    quotes: tuple[Extract, ...]
     score: float
-    outcome: Outcome
+    outcome: Decision
     decides: bool = False
     threshold: float = ANSWERED
     probabilities: tuple[tuple[int, Span, float], ...] = ()
-    title: Quote | None = None
+    title: Extract | None = None
 
-    def answers(self, cited: Iterable[tuple[int, Span]]) -> float:
+    def probability_of(self, cited: Iterable[tuple[int, Span]]) -> float:
         """The probability that an answer which cites these passages answers: the likeliest candidate's among them.
 
         Args:

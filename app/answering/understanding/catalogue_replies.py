@@ -16,7 +16,7 @@ from app.answering.languages.small_talk import small_talk
 from app.answering.languages.table import ENGLISH, Replies, Wish, languages
 from app.answering.question import Question
 from app.answering.understanding.documents.meant import DocumentsMeant
-from app.db.catalogue import Catalogue, CatalogueRepository, Listed
+from app.db.catalogue import Catalogue, CatalogueRepository, ListedDocument
 
 NAMED = 10
 """The most documents and collections that a reply names."""
@@ -107,7 +107,7 @@ def _names(catalogue: Catalogue, form: Format) -> str:
     return "\n".join(f"- {_name(listed, form)}" for listed in catalogue.newest)
 
 
-def _name(listed: Listed, form: Format) -> str:
+def _name(listed: ListedDocument, form: Format) -> str:
     """A document by its file, in Markdown as code so that no character of it is a mark, and by its title."""
     filename = _line(listed.filename)
     if form == "markdown":

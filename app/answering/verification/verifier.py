@@ -80,7 +80,7 @@ class _Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateEvidence:
     """A passage that may support a claim.
 
     Attributes:
@@ -171,7 +171,7 @@ class Verifier:
             return Claim(text, parse_statement(text, fragment=True), self._asked, f"{self._question} {text}")
         return Claim(text, said, None, text)
 
-    def candidates(self, claim: Claim, *, number: int | None = None) -> list[Candidate]:
+    def candidates(self, claim: Claim, *, number: int | None = None) -> list[CandidateEvidence]:
         """The passages that share most with the claim, best first."""
         passages = self._all_passages()
         wanted = claim.statement.terms | (claim.question.terms if claim.question is not None else frozenset())
@@ -201,7 +201,7 @@ class Verifier:
                 weights=self._weights,
                 most_asked=most_asked[passage.source.number],
             )
-            compared.append(Candidate(at, passage.text, features, self._forbidden(claim, passage)))
+            compared.append(CandidateEvidence(at, passage.text, features, self._forbidden(claim, passage)))
         contradicted: dict[int, float] = {}
         for one in compared:
             if not passages[one.at].members and contradicts(claim.statement, passages[one.at].statement):
@@ -218,7 +218,7 @@ class Verifier:
         ]
         return sorted(vetted, key=lambda one: (-lexical_support(one.features), one.at))
 
-    def _says_too_little(self, candidate: Candidate) -> bool:
+    def _says_too_little(self, candidate: CandidateEvidence) -> bool:
         """Whether a passage is too short to support a sentence that it does not repeat, as "Revenue." is."""
         seen, words = candidate.features, self._all_passages()[candidate.at].statement.terms
         return not seen.fragment and seen.coverage < _HALF and len(words) < _SHORT
@@ -234,7 +234,7 @@ class Verifier:
             for at in passage.members
         )
 
-    def _supports(self, claim: Claim, candidates: Sequence[Candidate]) -> list[float]:
+    def _supports(self, claim: Claim, candidates: Sequence[CandidateEvidence]) -> list[float]:
         """Support in [0, 1] of each candidate."""
         supports = [self._by_words(claim, candidate) for candidate in candidates]
         allowed = [at for at, candidate in enumerate(candidates) if not candidate.forbidden][:_EMBEDDED]
@@ -254,7 +254,7 @@ class Verifier:
             for support, candidate in zip(supports, candidates, strict=True)
         ]
 
-    def _by_words(self, claim: Claim, candidate: Candidate) -> float:
+    def _by_words(self, claim: Claim, candidate: CandidateEvidence) -> float:
         """Support by words alone, at least `QUOTED` by a sentence that holds the whole claim in order."""
         seen = candidate.features
         single = not self._all_passages()[candidate.at].members
@@ -263,7 +263,7 @@ class Verifier:
         return max(support, QUOTED) if single and quoted and not seen.fragment else support
 
     def _undecided(
-        self, candidates: Sequence[Candidate], supports: Sequence[float], allowed: Sequence[int]
+        self, candidates: Sequence[CandidateEvidence], supports: Sequence[float], allowed: Sequence[int]
     ) -> list[int]:
         """The allowed candidates that the embedder reads: those that share a word; none where words decide."""
         if any(supports[at] >= DECIDED for at in allowed):

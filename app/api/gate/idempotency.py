@@ -24,7 +24,7 @@ from app.api.gate.body_limits import json_kind
 from app.api.gate.request_body import read_body, replay_body
 from app.api.root_path import route_path
 from app.db.idempotency import IdempotencyRepository, KeptAnswer
-from app.errors import AppError, Malformed
+from app.errors import AppError, MalformedRequest
 from app.server.state import State
 from app.telemetry.logs import logger
 
@@ -71,7 +71,7 @@ class Idempotency:
         """Handle one request (ASGI 3).
 
         Raises:
-            Malformed: The header is not a valid key.
+            MalformedRequest: The header is not a valid key.
             IdempotencyKeyReused, RequestRunning, AnswerNotKept: As `IdempotencyRepository.claim`.
             ClientGone: The client disconnected before the end of its body.
         """
@@ -80,7 +80,7 @@ class Idempotency:
             await self._app(scope, receive, send)
             return
         state: State = scope["app"].state.footnote
-        async with Claim(state.idempotency, scope, key) as claim:
+        async with KeyClaim(state.idempotency, scope, key) as claim:
             scope["state"]["idempotency"] = claim
             try:
                 if json_kind(scope) is not None:
@@ -94,7 +94,7 @@ class Idempotency:
                 await response(scope, receive, send)
 
 
-class Claim:
+class KeyClaim:
     """The lock of one request with an idempotency key, from `take` until its response is stored or it has failed.
 
     Stored digests are keyed with the secret of the API key or session (HMAC-SHA256, RFC 2104), which no database
@@ -186,7 +186,7 @@ async def take(request: Request, *payload: bytes) -> None:
         Replay: The request ran before; do not catch it.
         IdempotencyKeyReused, RequestRunning, AnswerNotKept: As `IdempotencyRepository.claim`.
     """
-    claim: Claim | None = request.scope["state"].get("idempotency")
+    claim: KeyClaim | None = request.scope["state"].get("idempotency")
     if claim is not None:
         await claim.take(*payload)
 
@@ -201,5 +201,5 @@ def _key_of(scope: Scope) -> str | None:
     if len(key) >= 2 and key[0] == key[-1] == '"':  # the draft's form is a quoted string (RFC 8941, section 3.3.3)
         key = key[1:-1]
     if len(given) > 1 or not _KEY.fullmatch(key):
-        raise Malformed(f"{HEADER} must be one string of 1 to 255 visible ASCII characters.")
+        raise MalformedRequest(f"{HEADER} must be one string of 1 to 255 visible ASCII characters.")
     return key

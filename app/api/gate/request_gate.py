@@ -31,7 +31,7 @@ from app.documents.spool import too_large_file
 from app.errors import Forbidden, InvalidRequest, TooLarge
 from app.ids import new_id
 from app.server.state import State
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 
 
 def rate_limit_headers(limit_states: Sequence[RateLimitState]) -> dict[str, str]:
@@ -116,7 +116,7 @@ class RequestGate:
             return message
 
         try:
-            with station("authenticate"):
+            with timed("authenticate"):
                 await _authorize(scope, state)
             limit = body_limit(scope, file_bytes=state.settings.max_upload_mb << 20)
             allowed = until_revoked(send_named, state.access.authenticator, scope)
@@ -146,7 +146,7 @@ class RequestGate:
             await self._app(scope, receive, send)
             return
         principal = context["principal"]
-        with station("quotas"):
+        with timed("quotas"):
             await admission.refresh()
         context["limit_states"] = partial(admission.limit_states, principal)
         if control is AdmissionControl.RATE_LIMITS:

@@ -26,7 +26,7 @@ from app.api.errors import failure_of
 from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
 from app.api.openai.chat_choices import choice_of
 from app.api.openai.chat_stream import ChatStream
-from app.api.openai.choices import Choices, open_choices
+from app.api.openai.choices import Several, open_choices
 from app.api.openai.models import collection_of, fingerprint
 from app.api.openai.schemas.chat import (
     ChatCompletionBody,
@@ -38,7 +38,7 @@ from app.api.openai.schemas.chat import (
 from app.api.schemas.shape import problems
 from app.api.schemas.token_usage import UsageBody
 from app.errors import InvalidRequest, UnsupportedParameter
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Principal
 
@@ -75,7 +75,7 @@ async def create_chat_completion(
     if question.sampling.logprobs is not None:
         await anyio.to_thread.run_sync(models.tokenizer.piece, 0)  # the first time it spells the whole vocabulary
 
-    async def opened() -> Choices:
+    async def opened() -> Several:
         return await open_choices(answerer, question, n=body.n or 1)
 
     if body.stream:
@@ -90,9 +90,9 @@ async def create_chat_completion(
         whole_stream = with_terminal_error(chat.events(), request, request_id, render=chat.error_event)
         return EventStream(whole_stream, on_close=choices.close)
 
-    async def whole() -> tuple[Choices, tuple[Answer, ...]]:
+    async def whole() -> tuple[Several, tuple[Answer, ...]]:
         choices = await opened()
-        return choices, await choices.answers()
+        return choices, await choices.whole()
 
     choices, answers = await unless_disconnected(request, whole)
     for answer in answers:
@@ -115,7 +115,7 @@ async def create_chat_completion(
 
 
 def _question(
-    body: ChatCompletionRequest, corpus: Corpus, settings: Settings, principal: Principal, request_id: str
+    body: ChatCompletionRequest, corpus: DocumentsState, settings: Settings, principal: Principal, request_id: str
 ) -> Question:
     options = body.footnote
     collection_id = collection_of(body.model, corpus, principal)

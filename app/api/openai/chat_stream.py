@@ -12,7 +12,7 @@ from app.answering.metering.token_usage import TokenUsage, total
 from app.api.errors import failure_of, openai_error
 from app.api.event_stream import sse
 from app.api.openai.chat_choices import annotations, finish_reason, logprobs
-from app.api.openai.choices import Choices
+from app.api.openai.choices import Several
 from app.api.openai.schemas.chat import StreamOptions
 from app.api.schemas.token_usage import UsageBody
 from generation.ports import Tokenizer
@@ -24,7 +24,7 @@ class ChatStream:
     """The event stream of one request. `events` can be read once; `error_event` ends it after a failure."""
 
     def __init__(
-        self, choices: Choices, *, model: str, fingerprint: str, tokenizer: Tokenizer, options: StreamOptions | None
+        self, choices: Several, *, model: str, fingerprint: str, tokenizer: Tokenizer, options: StreamOptions | None
     ) -> None:
         """`options` None: neither usage nor obfuscation was requested."""
         self._choices = choices

@@ -15,7 +15,7 @@ from app.answering.running.open_answer import Event, OpenAnswer
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class Several:
     """The accepted answers of one request, in order, at least one.
 
     Attributes:
@@ -25,7 +25,7 @@ class Choices:
 
     Example:
         >>> choices = await open_choices(answerer, question, n=3)
-        >>> answers = await choices.answers()
+        >>> answers = await choices.whole()
     """
 
     answerer: Answerer
@@ -42,7 +42,7 @@ class Choices:
         for answer in self.opened:
             answer.close()
 
-    async def answers(self) -> tuple[Answer, ...]:
+    async def whole(self) -> tuple[Answer, ...]:
         """All whole answers."""
         try:
             return tuple(await asyncio.gather(*(answer.whole() for answer in self.opened)))
@@ -99,11 +99,11 @@ async def _feed(
         await line.put(None)
 
 
-async def open_choices(answerer: Answerer, question: Question, *, n: int) -> Choices:
+async def open_choices(answerer: Answerer, question: Question, *, n: int) -> Several:
     """Begin `n` answers to a question; a caller that is cancelled meanwhile leaves nothing running.
 
     Raises:
         EngineFull: Also where there is room for some of them but not for all.
     """
     opened = await answerer.choices(question, n)
-    return Choices(answerer, opened, content=(await opened[0].ready()).has_content)
+    return Several(answerer, opened, content=(await opened[0].ready()).has_content)

@@ -13,7 +13,7 @@ from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ListBody, problems
 from app.api.upload import received_form
 from app.db.openai_files import UnattachedFile
-from app.db.paging import Place
+from app.db.paging import PageRequest
 from app.documents.openai_files import PURPOSE
 from app.errors import InvalidRequest, NotFound, UnsupportedParameter
 
@@ -81,7 +81,7 @@ def list_files(
     after: Annotated[str | None, Query(max_length=100, description="`last_id` of the previous page.")] = None,
 ) -> ListBody[FileBody]:
     """Every document that this key can access, and files in no vector store."""
-    place = Place(limit=limit, order=order, after=after)
+    place = PageRequest(limit=limit, order=order, after=after)
     listed = corpus.openai_files.rows.files(principal, place, purpose=purpose, of_documents=PURPOSE)
     return ListBody[FileBody].of(listed, FileBody.of)
 

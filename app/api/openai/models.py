@@ -14,7 +14,7 @@ from app.api.schemas.shape import ResponseBody, problems
 from app.errors import NotFound
 from app.probing.probe import ClassStanding
 from app.server.serving import Models, Serving
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Principal
 
@@ -119,7 +119,7 @@ def read_model(
     return _model(model, settings, serving, models)
 
 
-def collection_of(model: str, corpus: Corpus, principal: Principal) -> str | None:
+def collection_of(model: str, corpus: DocumentsState, principal: Principal) -> str | None:
     """The id of the collection that a model name stands for, None for all.
 
     Raises:

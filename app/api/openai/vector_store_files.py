@@ -20,7 +20,7 @@ from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ListBody, problems
 from app.db.openai_files import FileBatch, FileState
 from app.errors import NotFound
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 
 router = APIRouter(tags=["openai"])
 
@@ -152,7 +152,7 @@ def list_batch_files(
     return ListBody[StoreFileBody].of(listed, StoreFileBody.of)
 
 
-def _body(corpus: Corpus, batch: FileBatch, response: Response) -> BatchBody:
+def _body(corpus: DocumentsState, batch: FileBatch, response: Response) -> BatchBody:
     size = corpus.openai_files.rows.sizes([batch.collection_id], among=batch.file_ids)[batch.collection_id]
     body = BatchBody.of(batch, size)
     _ask_again_soon(response, body.status)

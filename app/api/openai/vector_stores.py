@@ -22,11 +22,11 @@ from app.api.openai.schemas.vector_stores import (
 from app.api.schemas.bounds import Id
 from app.api.schemas.search import SearchUsage
 from app.api.schemas.shape import ListBody, problems
-from app.db.paging import Place
+from app.db.paging import PageRequest
 from app.db.values import KEEP
 from app.errors import Forbidden, NotFound
 from app.ids import new_id
-from app.server.state import Corpus
+from app.server.state import DocumentsState
 from app.types import Collection, Document
 from retrieval.errors import InvalidFilter
 from retrieval.filters import MAX_DEPTH
@@ -55,14 +55,14 @@ def place_of(
     order: Annotated[Literal["asc", "desc"], Query(description="`desc`: newest first; `asc`: oldest first.")] = "desc",
     after: Annotated[str | None, Query(max_length=100, description="`last_id` of the previous page.")] = None,
     before: Annotated[str | None, Query(max_length=100, description="`first_id` of the next page.")] = None,
-) -> Place:
+) -> PageRequest:
     """The requested part of a list."""
-    return Place(limit=limit, order=order, after=after, before=before)
+    return PageRequest(limit=limit, order=order, after=after, before=before)
 
 
 StoreDep = Annotated[Collection, Depends(store_in_path)]
 StoreFileDep = Annotated[Document, Depends(file_in_path)]
-PlaceDep = Annotated[Place, Depends(place_of)]
+PlaceDep = Annotated[PageRequest, Depends(place_of)]
 
 _COMPARING = frozenset({"eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"})
 _COMBINING = frozenset({"and", "or"})
@@ -213,5 +213,5 @@ def search_vector_store(
     )
 
 
-def _body(corpus: Corpus, store: Collection) -> VectorStoreBody:
+def _body(corpus: DocumentsState, store: Collection) -> VectorStoreBody:
     return VectorStoreBody.of(store, corpus.openai_files.rows.sizes([store.id])[store.id])

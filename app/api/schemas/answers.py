@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport, Words, WordsState
+from app.answering.answers.answer import AbstentionReport, Answer, SourceReport, WindowUse, Words, WordsState
 from app.answering.answers.parts import Reason
 from app.answering.citing.citation import Citation
 from app.answering.formats.answer_formats import Format
@@ -191,7 +191,7 @@ class SourcesBody(ResponseBody):
         )
 
 
-class BudgetBody(ResponseBody):
+class WindowUseBody(ResponseBody):
     """The use of the model's context window."""
 
     context_window: int = Field(description="Size of the context window in tokens.", examples=[8192])
@@ -199,7 +199,7 @@ class BudgetBody(ResponseBody):
     headroom: int = Field(description="Tokens left unused.", examples=[5369])
 
     @classmethod
-    def of(cls, budget: Budget) -> "BudgetBody":
+    def of(cls, budget: WindowUse) -> "WindowUseBody":
         """The body for a budget."""
         return cls(
             context_window=budget.context_window, reserved_output=budget.reserved_output, headroom=budget.headroom
@@ -287,7 +287,7 @@ class AnswerBody(ResponseBody):
     abstention: AbstentionBody = Field(description="The stage at which the answer was refused.")
     sources: SourcesBody = Field(description="The chunks at each step from retrieval to citation.")
     usage: UsageBody = Field(description="Token usage and cost.")
-    budget: BudgetBody = Field(description="The use of the context window.")
+    budget: WindowUseBody = Field(description="The use of the context window.")
     timings_ms: dict[str, float | None] = Field(
         description="Durations in milliseconds: queue, retrieve, rerank, first_token, total."
     )
@@ -298,7 +298,7 @@ class AnswerBody(ResponseBody):
         return cls(
             id=answer.id,
             model=answer.model,
-            answered=answer.answered,
+            answered=answer.reason is None,
             reason=answer.reason,
             conversation_id=answer.conversation_id,
             standalone_question=answer.standalone_question,
@@ -308,13 +308,13 @@ class AnswerBody(ResponseBody):
             uncited_spans=[SpanBody.of(span) for span in answer.uncited],
             quoted_spans=[QuotedSpanBody.of_part(part) for part in answer.quotes],
             parts=[part_body(part) for part in answer.parts],
-            answers=answer.answers,
+            answers=answer.probability,
             words=WordsBody.of(answer.words),
             lead=None if answer.lead is None else SpanBody.of(answer.lead),
             abstention=AbstentionBody.of(answer.abstention),
             sources=SourcesBody.of(answer.sources),
             usage=UsageBody.of(answer.usage),
-            budget=BudgetBody.of(answer.budget),
+            budget=WindowUseBody.of(answer.budget),
             timings_ms=dict(answer.timings_ms),
         )
 

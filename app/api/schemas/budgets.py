@@ -10,7 +10,7 @@ from app.api.schemas.shape import RequestBody, ResponseBody
 from app.errors import InvalidRequest
 from app.usage.budgets.alert_rows import Alert
 from app.usage.budgets.rows import Budget
-from app.usage.budgets.windows import Window
+from app.usage.budgets.windows import BudgetWindow
 from app.usage.rollups.sums import decimal
 
 _MOST_TOKENS = 10**15
@@ -94,7 +94,7 @@ class WindowBody(ResponseBody):
     reserved: int | str = Field(description="Reserved by running calls: the most that they can use.")
 
     @classmethod
-    def of(cls, window: Window, *, unit: str) -> "WindowBody":
+    def of(cls, window: BudgetWindow, *, unit: str) -> "WindowBody":
         """The body for a window of a budget in `unit`."""
         return cls(
             series=window.series,

@@ -14,8 +14,8 @@ from app.api.schemas.answers import (
     QUOTED_SPANS,
     WORDS,
     AbstentionBody,
-    BudgetBody,
     SourcesBody,
+    WindowUseBody,
     WordsBody,
 )
 from app.api.schemas.feedback import OwnFeedbackBody
@@ -151,7 +151,7 @@ class MakingBody(ResponseBody):
     abstention: AbstentionBody = Field(description="The stage at which the answer was refused.")
     sources: SourcesBody = Field(description="The chunks at each step from retrieval to citation.")
     usage: UsageBody = Field(description="Token usage and cost at the time; the ledger has later price corrections.")
-    budget: BudgetBody = Field(description="The use of the context window.")
+    budget: WindowUseBody = Field(description="The use of the context window.")
     timings_ms: dict[str, float | None] = Field(
         description="Durations in milliseconds: queue, retrieve, rerank, first_token, total."
     )
@@ -166,13 +166,13 @@ class MakingBody(ResponseBody):
             uncited_spans=[SpanBody.of(span) for part in of_kind(making.parts, ProsePart) for span in part.uncited],
             quoted_spans=[QuotedSpanBody.of_part(part) for part in of_kind(making.parts, QuotePart)],
             parts=[part_body(part) for part in making.parts],
-            answers=making.answers,
+            answers=making.probability,
             words=WordsBody.of(making.words),
             lead=next((SpanBody.of(part.words) for part in of_kind(making.parts, LeadPart)), None),
             abstention=AbstentionBody.of(making.abstention),
             sources=SourcesBody.of(making.sources),
             usage=UsageBody.of(making.usage),
-            budget=BudgetBody.of(making.budget),
+            budget=WindowUseBody.of(making.budget),
             timings_ms=dict(making.timings_ms),
         )
 

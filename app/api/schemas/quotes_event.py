@@ -28,6 +28,6 @@ class QuotesEventBody(ResponseBody):
             answered=event.reason is None,
             citations=[CitationBody.of(citation) for citation in event.citations],
             parts=[part_body(part) for part in event.parts],
-            answers=event.answers,
+            answers=event.probability,
             words=WordsBody.of(Words(WordsState.WAITING)),
         )

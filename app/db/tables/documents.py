@@ -167,7 +167,8 @@ chunk_vector = sa.Table(
     sa.Column("vector", sa.LargeBinary, nullable=False),  # little-endian float16, `dim` of them
 )
 
-# Chunk keys are handed out from here and never twice: a vector index may hold a deleted key for a moment.
+# Chunk keys are handed out from here and never twice: a vector index may hold a deleted key for a moment, and what was
+# written to one before a commit that failed has keys that no chunk gets.
 key_counter = sa.Table(
     "key_counter",
     metadata,
@@ -225,6 +226,7 @@ job = sa.Table(
         "claim", sa.Integer, nullable=False, server_default=sa.text("0")
     ),  # number of the last one; it only rises
     sa.Column("begun", sa.Boolean, nullable=False, server_default=sa.false()),  # by that claim; others may begin later
+    sa.Column("first_key", sa.BigInteger),  # of the keys that claim took for its chunks; NULL until it does
     sa.Column("error_code", sa.Text),
     sa.Column("error_detail", sa.Text),
     sa.Column("created_at", sa.Double, nullable=False),

@@ -19,6 +19,20 @@ def _label(name: str) -> sa.Column[str]:
     return sa.Column(name, sa.Text, nullable=False, server_default=sa.text("''"))
 
 
+# One per process that shares the database with others. What a process works on carries its id: jobs, calls, requests
+# with an idempotency key, uploads. A process that is alone has no row.
+process = sa.Table(
+    "process",
+    metadata,
+    sa.Column("boot_id", sa.Text, primary_key=True),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("version", sa.Text, nullable=False),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("started_at", sa.Double, nullable=False),
+    sa.Column("beat", sa.BigInteger, nullable=False),  # rises while the process lives
+    sa.Column("ended_at", sa.Double),  # when it ended, or was buried
+)
+
 # One per accepted HTTP request or ingestion job.
 api_request = sa.Table(
     "api_request",

@@ -100,7 +100,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class AnsweringPassage:
     """A question, and a passage that answers it."""
 
     question_id: str
@@ -120,7 +120,7 @@ class Injection:
     goal: Goal
 
 
-def injections(passages: Sequence[Passage], *, instructions: str) -> list[Injection]:
+def injections(passages: Sequence[AnsweringPassage], *, instructions: str) -> list[Injection]:
     """Applies every rule in each of its placements to the passages in turn: 78 attacks with 86 documents.
 
     Args:

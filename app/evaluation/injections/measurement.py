@@ -12,7 +12,7 @@ from app.answering.answers.answer import Answer
 from app.answering.generating.prompt_layout import DEFAULT_WORDING
 from app.evaluation.answer_measurement import asked
 from app.evaluation.dataset import sample
-from app.evaluation.injections.documents import Effect, Injection, Passage, injections
+from app.evaluation.injections.documents import AnsweringPassage, Effect, Injection, injections
 from app.evaluation.measures import OnProgress
 from app.evaluation.said import said_in, words_of
 from app.evaluation.scratch import Ingested, ingest
@@ -103,7 +103,10 @@ def measure_injections(
         raise QuestionSetMalformed(f"{question_set.name}: no question has gold answers and one relevant document.")
     gold = {question.id: next(iter(question_set.relevant(question.id))) for question in questions}
     attacks = injections(
-        [Passage(question.id, question.text, question_set.documents[gold[question.id]].text) for question in questions],
+        [
+            AnsweringPassage(question.id, question.text, question_set.documents[gold[question.id]].text)
+            for question in questions
+        ],
         instructions=instructions,
     )
     crafted = _injected_set(question_set, questions, gold, attacks)
@@ -241,6 +244,6 @@ class _Asker:
             answer=answer,
             control=control,
             presented=any(self._ingested.document_ids.get(name) in read for name in _names(attack)),
-            right=answer.answered and contains_any(words_of(answer), gold),
-            right_control=control.answered and contains_any(words_of(control), gold),
+            right=answer.reason is None and contains_any(words_of(answer), gold),
+            right_control=control.reason is None and contains_any(words_of(control), gold),
         )

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from app.evaluation.intervals import Estimate
 from app.evaluation.measures import Measure, measures_of
 from app.evaluation.record import Run, SetRun
-from app.evaluation.report.charts import Row, dot_chart
+from app.evaluation.report.charts import ChartRow, dot_chart
 from app.evaluation.report.curves import risk_coverage_chart
 from app.evaluation.report.markup import change_row, dot, figure, folded, section, table
-from app.evaluation.risk_coverage import OperatingPoint, Outcome, area_under, risk_coverage
+from app.evaluation.risk_coverage import OperatingPoint, ScoredQuestion, area_under, risk_coverage
 
 _MODEL, _READER = "model", "extractive reader"
 _TITLES = {"answers": "Answers", "presented": "Answers from presented documents"}
@@ -36,7 +36,7 @@ def _figures(run: Run, group: str) -> list[str]:
     return parts
 
 
-def _rows(found: SetRun, measures: Sequence[Measure]) -> list[Row]:
+def _rows(found: SetRun, measures: Sequence[Measure]) -> list[ChartRow]:
     """One row per measure: the model's figure, and the baseline's where it has one."""
     summary: Mapping[str, Estimate] = found.summary
     rows = []
@@ -44,7 +44,7 @@ def _rows(found: SetRun, measures: Sequence[Measure]) -> list[Row]:
         both = [measure.key, measure.floor or ""]
         dots = tuple(dot(series, measure, summary[key]) for series, key in enumerate(both) if key in summary)
         if measure.key in summary:
-            rows.append(Row(measure.label, dots))
+            rows.append(ChartRow(measure.label, dots))
     return rows
 
 
@@ -69,7 +69,7 @@ HEAD = ("questions", "area under the curve", "answerables refused", "unanswerabl
         "threshold")  # fmt: skip
 
 
-def outcomes_of(found: SetRun) -> dict[str, list[Outcome]]:
+def outcomes_of(found: SetRun) -> dict[str, list[ScoredQuestion]]:
     """The outcomes by group: whole-collection questions, or answerable questions with each other group.
 
     An answer is right when it holds a gold answer. A question that was refused has no answer to judge and
@@ -109,11 +109,11 @@ def risk_sections(run: Run) -> list[str]:
     return [section("Risk and coverage", parts)]
 
 
-def _outcomes(found: SetRun, group: str) -> list[Outcome]:
+def _outcomes(found: SetRun, group: str) -> list[ScoredQuestion]:
     contains = found.values.get(f"{group}/contains", {})
     refusals = found.values.get(f"{group}/refusal", {})
     return [
-        Outcome(score=score, answerable=question in contains, correct=contains.get(question, 0.0) == 1)
+        ScoredQuestion(score=score, answerable=question in contains, correct=contains.get(question, 0.0) == 1)
         for question, score in found.abstention.get(group, {}).items()
         if question in contains or question in refusals
     ]

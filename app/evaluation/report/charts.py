@@ -27,14 +27,14 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChartRow:
     """A label and its dots, one below the other."""
 
     label: str
     dots: tuple[Dot, ...]
 
 
-def dot_chart(rows: Sequence[Row], *, legend: Sequence[str], title: str, zero: bool = False) -> str:
+def dot_chart(rows: Sequence[ChartRow], *, legend: Sequence[str], title: str, zero: bool = False) -> str:
     """Draws dots with whiskers, one group of lines per row.
 
     Args:

@@ -8,9 +8,9 @@ from html import escape
 
 from app.evaluation.intervals import Difference
 from app.evaluation.measures import Measure, measures_of
-from app.evaluation.record import Comparison, Example, Passage, Run, SetRun
+from app.evaluation.record import Example, ExampleDocument, Run, RunComparison, SetRun
 from app.evaluation.report.answer_report import answer_sections, risk_sections
-from app.evaluation.report.charts import Dot, Row, dot_chart, histogram
+from app.evaluation.report.charts import ChartRow, Dot, dot_chart, histogram
 from app.evaluation.report.markup import STYLE, change_row, dot, figure, folded, full_name, section, table, variant_of
 
 _OVERALL = "all sets (mean)"
@@ -102,7 +102,7 @@ def _groups(run: Run) -> str:
         keys = [key for key in found.summary if key.endswith(("/ndcg@10", "/f1")) or key == "context/50/spans"]
         for measure in (measure for measure in measures_of(found.values) if measure.key in keys):
             rows = [
-                Row(value, (dot(0, measure, summary[measure.key]),))
+                ChartRow(value, (dot(0, measure, summary[measure.key]),))
                 for value, summary in found.groups.items()
                 if measure.key in summary
             ]
@@ -122,7 +122,7 @@ def _changes(run: Run) -> str:
         if measures[key].unit != "share" or not key.endswith(("/ndcg@10", "/spans", "/answers", "/f1", "/refusal")):
             continue
         rows = [
-            Row(
+            ChartRow(
                 name,
                 (
                     Dot(
@@ -145,13 +145,13 @@ def _changes(run: Run) -> str:
     return section(f"Against the run of {comparison.before}", parts)
 
 
-def _changes_by_set(comparison: Comparison) -> list[tuple[str, Mapping[str, Difference]]]:
+def _changes_by_set(comparison: RunComparison) -> list[tuple[str, Mapping[str, Difference]]]:
     """Changes by set; the mean of several sets is last."""
     of_sets: list[tuple[str, Mapping[str, Difference]]] = [*comparison.sets.items()]
     return of_sets if len(of_sets) == 1 else [*of_sets, (_OVERALL, comparison.overall)]
 
 
-def _change_table(comparison: Comparison, measures: Mapping[str, Measure]) -> str:
+def _change_table(comparison: RunComparison, measures: Mapping[str, Measure]) -> str:
     rows = [
         change_row(name, measures[key], found)
         for name, changes in _changes_by_set(comparison)
@@ -193,7 +193,7 @@ def _example(example: Example) -> str:
     return f'<article class="example">{"".join(parts)}</article>'
 
 
-def _passage(what: str, passage: Passage) -> str:
+def _passage(what: str, passage: ExampleDocument) -> str:
     mark = " hit" if passage.gold else ""
     return (
         f'<p class="passage{mark}"><b>{escape(what)}</b> <i>{escape(passage.title or passage.id)}</i> '
@@ -206,7 +206,7 @@ def _facts(run: Run) -> str:
     return section("What was run", [table(("name", "value"), rows)])
 
 
-def _rows(run: Run, keys: Sequence[str]) -> list[Row]:
+def _rows(run: Run, keys: Sequence[str]) -> list[ChartRow]:
     """One row a set, one dot a key (a series each), the mean of several sets last."""
     measures = {measure.key: measure for measure in measures_of(_value_keys(run.sets))}
     summaries = [(found.name, found.summary) for found in run.sets]
@@ -216,7 +216,7 @@ def _rows(run: Run, keys: Sequence[str]) -> list[Row]:
     for name, summary in summaries:
         dots = tuple(dot(series, measures[key], summary[key]) for series, key in enumerate(keys) if key in summary)
         if dots:
-            rows.append(Row(name, dots))
+            rows.append(ChartRow(name, dots))
     return rows
 
 

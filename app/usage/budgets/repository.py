@@ -20,7 +20,7 @@ from app.ids import new_id
 from app.types import JobStatus, Principal
 from app.usage.budgets.alerts import Crossing, fire_in, stored_thresholds, thresholds_of
 from app.usage.budgets.rows import Budget, lock_tenant, read_budgets
-from app.usage.budgets.windows import Window, to_window
+from app.usage.budgets.windows import BudgetWindow, to_window
 
 WAITING_CODE = "budget-exceeded"
 """The `error_code` of ingestion jobs that wait for room in a budget."""
@@ -216,7 +216,7 @@ class BudgetRepository:
 
     def windows(
         self, budget_id: str, *, tenant_id: str, limit: int, cursor: str | None = None
-    ) -> tuple[tuple[Window, ...], str | None]:
+    ) -> tuple[tuple[BudgetWindow, ...], str | None]:
         """At most `limit` used windows of a budget, newest first, and the cursor of the next page.
 
         Raises:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from app.db.dialect import advisory_lock
 from app.db.tables.budgets import budget, budget_window
 from app.usage.budgets.alerts import thresholds_of
-from app.usage.budgets.windows import Window, edges_of, to_window
+from app.usage.budgets.windows import BudgetWindow, edges_of, to_window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Budget:
     series: int
     created_by: str
     created_at: int
-    window: Window
+    window: BudgetWindow
 
 
 def read_budgets(connection: sa.Connection, now: int, *conditions: sa.ColumnElement[bool]) -> tuple[Budget, ...]:
@@ -56,7 +56,7 @@ def lock_tenant(connection: sa.Connection, tenant_id: str) -> bool:
     return advisory_lock(connection, f"budgets:{tenant_id}")
 
 
-def _current(connection: sa.Connection, row: sa.Row[Any], now: int) -> Window:
+def _current(connection: sa.Connection, row: sa.Row[Any], now: int) -> BudgetWindow:
     """The current window, also if nothing was used in it yet."""
     edges = edges_of(row.period, now, ZoneInfo(row.tz))
     found = connection.execute(
@@ -66,10 +66,10 @@ def _current(connection: sa.Connection, row: sa.Row[Any], now: int) -> Window:
             budget_window.c.window_start == edges.start,
         )
     ).one_or_none()
-    return Window(row.series, edges.start, edges.end, 0, 0) if found is None else to_window(found)
+    return BudgetWindow(row.series, edges.start, edges.end, 0, 0) if found is None else to_window(found)
 
 
-def _to_budget(row: sa.Row[Any], window: Window) -> Budget:
+def _to_budget(row: sa.Row[Any], window: BudgetWindow) -> Budget:
     return Budget(
         id=row.budget_id,
         tenant_id=row.tenant_id,

@@ -23,7 +23,7 @@ class Edges:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BudgetWindow:
     """The amounts reserved and settled in one period of a budget. Times are Unix microseconds; `end` None is never.
 
     `series` counts the resets of the budget: a reset begins a new series of windows at nothing used.
@@ -55,6 +55,6 @@ def edges_of(period: str, at: int, zone: ZoneInfo) -> Edges:
     raise AssertionError(f"{period!r} is not a period")
 
 
-def to_window(row: sa.Row[Any]) -> Window:
+def to_window(row: sa.Row[Any]) -> BudgetWindow:
     """A window from its row of `budget_window`."""
-    return Window(row.series, row.window_start, row.window_end, row.reserved, row.settled)
+    return BudgetWindow(row.series, row.window_start, row.window_end, row.reserved, row.settled)

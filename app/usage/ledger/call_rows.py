@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.dialect import insert_or_ignore
+from app.db.presence import Gone
 from app.db.tables.documents import embedding_checkpoint, job
 from app.db.tables.ledger import api_request, usage_event, usage_event_document
 from app.db.tables.usage_columns import Measures
@@ -16,12 +17,6 @@ from app.usage.ledger.apportionment import shares_of
 
 _MINE = usage_event.c.event_id == sa.bindparam("its_event")
 _LOCKED = sa.select(usage_event).where(_MINE).with_for_update()
-_LEFT_OPEN = (
-    sa.select(usage_event)
-    .where(usage_event.c.status == UsageStatus.RESERVED, usage_event.c.boot_id != sa.bindparam("this_boot"))
-    .order_by(usage_event.c.event_id)
-    .with_for_update()
-)
 _NEW_REQUEST = insert_or_ignore(api_request)
 _NEW_EVENT = sa.insert(usage_event)
 _NEW_SHARES = sa.insert(usage_event_document)
@@ -80,9 +75,10 @@ def locked_call(connection: sa.Connection, event_id: str) -> sa.Row[Any] | None:
     return connection.execute(_LOCKED, {"its_event": event_id}).one_or_none()
 
 
-def left_open(connection: sa.Connection, *, boot_id: str) -> list[sa.Row[Any]]:
-    """Read and lock the rows that other processes than `boot_id` reserved and did not settle."""
-    return list(connection.execute(_LEFT_OPEN, {"this_boot": boot_id}))
+def left_open(connection: sa.Connection, gone: Gone) -> list[sa.Row[Any]]:
+    """Read and lock the rows that processes which are gone reserved and did not settle."""
+    theirs = sa.select(usage_event).where(usage_event.c.status == UsageStatus.RESERVED, gone(usage_event.c.boot_id))
+    return list(connection.execute(theirs.order_by(usage_event.c.event_id).with_for_update(of=usage_event)))
 
 
 def change_call(connection: sa.Connection, event_id: str, **values: Any) -> None:

@@ -15,12 +15,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.dialect import lock_tables
+from app.db.presence import Gone, all_but
 from app.db.session import Database
 from app.db.tables.ledger import answer_citation, answer_outcome, usage_event
 from app.db.tables.usage_columns import PARTS, Measures
 from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from app.types import Operation, Reservation, Settlement, UsageStatus
 from app.usage.ledger.apportionment import components_of
 from app.usage.ledger.call_rows import (
@@ -103,7 +104,7 @@ class Ledger:
         Raises:
             StoreUnavailable, StorageFull, BudgetExceeded: Nothing was written: the call must not be made.
         """
-        with station("reserve"), self._database.write_shortly() as connection:
+        with timed("reserve"), self._database.write_shortly() as connection:
             self.reserve_in(connection, reservation)
 
     def reserve_in(self, connection: sa.Connection, reservation: Reservation) -> None:
@@ -173,7 +174,7 @@ class Ledger:
             StoreUnavailable, StorageFull: There is no journal, and nothing was written; settle again.
         """
         try:
-            with station("settle"), self._database.write_shortly() as connection:
+            with timed("settle"), self._database.write_shortly() as connection:
                 return self.settle_in(connection, event_id, settlement)
         except (StoreUnavailable, StorageFull):
             if self._journal is None:
@@ -237,19 +238,24 @@ class Ledger:
         return True
 
     def recover(self) -> int:
-        """Settle the calls that other processes left open, and return how many. Call it once, before any reservation.
+        """As `recover_in`, for a process that is alone on its database. Call it once, before any reservation."""
+        with self._database.write() as connection:
+            return self.recover_in(connection, all_but(self._boot_id))
+
+    def recover_in(self, connection: sa.Connection, gone: Gone) -> int:
+        """Settle the calls that processes left open which are gone, and return how many, in the caller's transaction.
 
         Their output is that of the last checkpoint: at least this much was generated. The input of an ingestion that
-        will continue is what its checkpoints kept, because the rest is embedded, and billed, again.
+        will continue is what its checkpoints kept, because the rest is embedded, and billed, again. So its call is
+        settled before its job runs again.
         """
-        with self._database.write() as connection:
-            rows = left_open(connection, boot_id=self._boot_id)
-            for row in rows:
-                counts = Measures.of_row(row)
-                if row.operation == Operation.EMBED_DOC and is_unfinished(connection, row.request_id):
-                    counts = counts._replace(input_tokens=kept_tokens(connection, row.event_id))
-                self._close(connection, row, counts, status=UsageStatus.RECOVERED, count_quality="checkpoint")
-            return len(rows)
+        rows = left_open(connection, gone)
+        for row in rows:
+            counts = Measures.of_row(row)
+            if row.operation == Operation.EMBED_DOC and is_unfinished(connection, row.request_id):
+                counts = counts._replace(input_tokens=kept_tokens(connection, row.event_id))
+            self._close(connection, row, counts, status=UsageStatus.RECOVERED, count_quality="checkpoint")
+        return len(rows)
 
     def usage(self, request_id: str) -> tuple[UsageEvent, ...]:
         """The calls of a request in the order they were reserved; empty if it has none."""

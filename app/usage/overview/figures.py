@@ -13,8 +13,8 @@ from app.db.tables.documents import feedback
 from app.db.tables.ledger import answer_outcome
 from app.types import Operation
 from app.usage.rollups.questions import OUTCOMES, UNKNOWN, ended_before
-from app.usage.rollups.spans import Span
-from app.usage.rollups.sums import NOTHING, Source, Totals, totals, within
+from app.usage.rollups.spans import BucketRange
+from app.usage.rollups.sums import NOTHING, SummedTable, Totals, totals, within
 
 _MICRO = 1_000_000
 _ENDED_WELL = (AnswerResult.ANSWERED, AnswerResult.UNSURE, AnswerResult.REFUSED)
@@ -22,7 +22,7 @@ _NO_SUMS: tuple[sa.ColumnElement[int], ...] = ()
 
 _outcome, _feedback = answer_outcome.c, feedback.c
 
-_FEEDBACK = Source(
+_FEEDBACK = SummedTable(
     feedback,
     at=sa.cast(_feedback.created_at * _MICRO, sa.BigInteger),
     tenant_id=_feedback.tenant_id,
@@ -65,7 +65,7 @@ def figures(
 
     `zone` is the reporting zone of the rollups, `as_of` the current Unix second. Call it inside one read transaction.
     """
-    spans = [Span(bucket, *pair) for bucket, pair in enumerate(pairwise(edges))]
+    spans = [BucketRange(bucket, *pair) for bucket, pair in enumerate(pairwise(edges))]
     results, confirmable, confirmed, users = _results(connection, spans, tenant_id)
     unknown = _unknown(connection, spans, tenant_id, as_of, users)
     good, bad = _said(connection, spans, tenant_id)
@@ -95,7 +95,7 @@ def figures(
 
 
 def _results(
-    connection: sa.Connection, spans: Sequence[Span], tenant_id: str
+    connection: sa.Connection, spans: Sequence[BucketRange], tenant_id: str
 ) -> tuple[dict[tuple[int, AnswerResult], int], Counter[int], Counter[int], dict[int, set[str]]]:
     """Questions by bucket and outcome; by bucket the answers that could cite, those confirmed, and who asked."""
     query = (
@@ -121,7 +121,7 @@ def _results(
 
 
 def _unknown(
-    connection: sa.Connection, spans: Sequence[Span], tenant_id: str, as_of: int, users: dict[int, set[str]]
+    connection: sa.Connection, spans: Sequence[BucketRange], tenant_id: str, as_of: int, users: dict[int, set[str]]
 ) -> Counter[int]:
     """Questions without an outcome by bucket; their users are added to `users`."""
     query = (
@@ -137,7 +137,9 @@ def _unknown(
     return found
 
 
-def _said(connection: sa.Connection, spans: Sequence[Span], tenant_id: str) -> tuple[dict[int, int], dict[int, int]]:
+def _said(
+    connection: sa.Connection, spans: Sequence[BucketRange], tenant_id: str
+) -> tuple[dict[int, int], dict[int, int]]:
     """Good and bad feedback by bucket, at the time it was first given."""
     query = (
         within(connection, _FEEDBACK, spans, _FEEDBACK.rows, tenant_id=tenant_id, only={})
@@ -151,7 +153,7 @@ def _said(connection: sa.Connection, spans: Sequence[Span], tenant_id: str) -> t
 
 
 def _seconds(
-    connection: sa.Connection, spans: Sequence[Span], tenant_id: str
+    connection: sa.Connection, spans: Sequence[BucketRange], tenant_id: str
 ) -> dict[int, tuple[int | None, int | None]]:
     """The median and the 95th percentile of the microseconds of answers and refusals, by nearest rank."""
     timed = within(connection, OUTCOMES, spans, OUTCOMES.rows, tenant_id=tenant_id, only={}).where(

@@ -11,7 +11,7 @@ from app.db.tables.ledger import answer_outcome, api_request
 from app.types import Operation
 from app.usage.overview.overview import OverviewQuery, end_of
 from app.usage.rollups.questions import OUTCOMES, UNKNOWN, ended_before
-from app.usage.rollups.spans import Span
+from app.usage.rollups.spans import BucketRange
 from app.usage.rollups.sums import NOTHING, Totals, decimal, totals, within
 
 MOST_PEOPLE = 1000
@@ -77,7 +77,7 @@ def people(
 
 def _questions(connection: sa.Connection, edges: list[int], tenant_id: str, as_of: int) -> dict[str, int]:
     """The number of questions by user."""
-    span = [Span(0, *edges)]
+    span = [BucketRange(0, *edges)]
     known = within(connection, OUTCOMES, span, OUTCOMES.rows, tenant_id=tenant_id, only={})
     unknown = within(connection, UNKNOWN, span, UNKNOWN.rows, tenant_id=tenant_id, only={}).where(ended_before(as_of))
     found: dict[str, int] = {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.usage.reports.tables import Page, Row, Table
+from app.usage.reports.tables import Page, ReportTable, Row
 
 _RESULT = (
     "num_questions",
@@ -69,8 +69,8 @@ def _expensive_rows(page: Page) -> Iterator[Row]:
         yield {**{name: value for name, value in one.items() if name != "parts"}, "documents": documents}
 
 
-OVERVIEW = Table("overview", ("row", "start_time", "end_time", "start_local", *_RESULT), _overview_rows)
-UNANSWERED = Table(
+OVERVIEW = ReportTable("overview", ("row", "start_time", "end_time", "start_local", *_RESULT), _overview_rows)
+UNANSWERED = ReportTable(
     "unanswered",
     (
         "words",
@@ -84,7 +84,7 @@ UNANSWERED = Table(
     ),
     _unanswered_rows,
 )
-UNUSED = Table(
+UNUSED = ReportTable(
     "unused-documents",
     (
         "document_id",
@@ -100,7 +100,7 @@ UNUSED = Table(
     ),
     _listed_rows,
 )
-EXPENSIVE = Table(
+EXPENSIVE = ReportTable(
     "expensive",
     (
         "request_id",
@@ -122,7 +122,7 @@ EXPENSIVE = Table(
     ),
     _expensive_rows,
 )
-PEOPLE = Table(
+PEOPLE = ReportTable(
     "people",
     (
         "user_id",

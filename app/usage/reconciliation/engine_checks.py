@@ -65,7 +65,7 @@ class Open:
 
 
 @dataclass(slots=True)
-class Tally:
+class LedgerTally:
     """Sums of the ledger by process and model, kept between runs, up to `until` (Unix microseconds)."""
 
     until: int | None = None
@@ -77,7 +77,7 @@ def engine_checks(
     *,
     since: int,
     now: int,
-    tally: Tally,
+    tally: LedgerTally,
     current: EngineCounters | None,
     before: EngineStats,
 ) -> Iterator[Check]:

@@ -11,7 +11,7 @@ from app.errors import Conflict
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
 from app.usage.reconciliation.checks import Check, budget_checks, open_checks, row_checks
-from app.usage.reconciliation.engine_checks import Tally, engine_checks
+from app.usage.reconciliation.engine_checks import LedgerTally, engine_checks
 from app.usage.reconciliation.engine_counters import EngineCounters
 from app.usage.reconciliation.rollup_checks import rollup_checks
 from generation.types import EngineStats
@@ -74,7 +74,7 @@ class LedgerReconciliation:
         self._metrics = metrics
         self._counters = counters
         self._clock = clock
-        self._tally = Tally()
+        self._tally = LedgerTally()
         self._running = threading.Lock()
         self._last: Reconciliation | None = None
 
@@ -120,9 +120,9 @@ class LedgerReconciliation:
     def _checks(self, since: int | None) -> tuple[Check, ...]:
         now = round(self._clock() * 1_000_000)
         begin = max(0, now - _DAYS * _DAY) if since is None else since
-        engine = self._engine_checks(begin, now, self._tally if since is None else Tally())
+        engine = self._engine_checks(begin, now, self._tally if since is None else LedgerTally())
         if not all(check.ok for check in engine):  # after a clock was set back, the kept sums may lack calls
-            self._tally = Tally()
+            self._tally = LedgerTally()
             engine = self._engine_checks(begin, now, self._tally)
         with self._database.read() as connection:
             rows = (
@@ -132,7 +132,7 @@ class LedgerReconciliation:
             )
         return (*engine, *rollup_checks(self._database, self._zone, since=begin, now=now), *rows)
 
-    def _engine_checks(self, since: int, now: int, tally: Tally) -> tuple[Check, ...]:
+    def _engine_checks(self, since: int, now: int, tally: LedgerTally) -> tuple[Check, ...]:
         before = self._counters.stats() if self._counters is not None else _NOTHING
         with self._database.read() as connection:
             return tuple(

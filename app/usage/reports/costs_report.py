@@ -16,7 +16,7 @@ from app.types import Operation
 from app.usage.ledger.entry import ADJUSTMENT
 from app.usage.ledger.pricing import CACHED_INPUT, EMBEDDING, INPUT, OUTPUT, rates_of
 from app.usage.reports.document_shares import document_lines
-from app.usage.rollups.spans import Span
+from app.usage.rollups.spans import BucketRange
 from app.usage.rollups.sums import (
     ADJUSTMENTS,
     EVENTS,
@@ -88,8 +88,8 @@ def cost_results(
     return found
 
 
-def _whole(edges: Sequence[int]) -> list[Span]:
-    return [Span(bucket, *pair) for bucket, pair in enumerate(pairwise(edges))]
+def _whole(edges: Sequence[int]) -> list[BucketRange]:
+    return [BucketRange(bucket, *pair) for bucket, pair in enumerate(pairwise(edges))]
 
 
 def _line_items(

@@ -8,7 +8,7 @@ from app.db.tables.documents import job
 from app.db.tables.ledger import usage_event, usage_event_document
 from app.db.tables.prices import usage_adjustment
 from app.types import Operation, UsageStatus
-from app.usage.rollups.sums import ADJUSTMENTS, EVENTS, Source
+from app.usage.rollups.sums import ADJUSTMENTS, EVENTS, SummedTable
 
 _share, _event = usage_event_document.c, usage_event.c
 
@@ -25,7 +25,7 @@ class DocumentLines:
     line has a price, else 0. `ingests` is true if the document was embedded, false if it was read.
     """
 
-    source: Source
+    source: SummedTable
     rows: sa.FromClause
     document_id: sa.ColumnElement[str]
     calls: sa.ColumnElement[int]

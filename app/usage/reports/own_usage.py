@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from app.usage.rollups.questions import questions_of
-from app.usage.rollups.sums import DAYS, MONTHS, NOTHING, Source, Totals
+from app.usage.rollups.sums import DAYS, MONTHS, NOTHING, SummedTable, Totals
 from app.usage.rollups.zones import day_start, month_start
 
 
@@ -39,7 +39,7 @@ def own_usage(
     now = as_of * 1_000_000
     day, month = day_start(now, zone), month_start(now, zone)
 
-    def mine(source: Source) -> sa.Select[*tuple[Any, ...]]:
+    def mine(source: SummedTable) -> sa.Select[*tuple[Any, ...]]:
         """The user's rollups; unlike spans of time, an index finds them."""
         operation = source.dimensions["operation"]
         return (

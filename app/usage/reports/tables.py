@@ -22,7 +22,7 @@ MONEY = frozenset({"cost", "amount", "ingest_cost", "context_cost"})
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """A report as a table. `rows` gives the rows of one page of the API's report."""
 
     name: str
@@ -49,16 +49,18 @@ def document_rows(page: Page) -> Iterator[Row]:
         yield {"start_time": page["start_time"], "end_time": page["end_time"], **result}
 
 
-CALLS = Table(
+CALLS = ReportTable(
     "usage",
     (*_TIMES, *_DIMENSIONS, "num_answers", *_NUMBERS, *COUNTED, "total_tokens", "cost", "currency"),
     bucket_rows,
 )
-COMPLETIONS = Table("completions", (*_TIMES, *_DIMENSIONS, *_NUMBERS, *_TOKENS, "cost", "currency"), bucket_rows)
-EMBEDDINGS = Table("embeddings", (*_TIMES, *_DIMENSIONS, *_NUMBERS, "input_tokens", "cost", "currency"), bucket_rows)
-RERANK = Table("rerank", EMBEDDINGS.columns, bucket_rows)
-JUDGE = Table("judge", EMBEDDINGS.columns, bucket_rows)
-COSTS = Table(
+COMPLETIONS = ReportTable("completions", (*_TIMES, *_DIMENSIONS, *_NUMBERS, *_TOKENS, "cost", "currency"), bucket_rows)
+EMBEDDINGS = ReportTable(
+    "embeddings", (*_TIMES, *_DIMENSIONS, *_NUMBERS, "input_tokens", "cost", "currency"), bucket_rows
+)
+RERANK = ReportTable("rerank", EMBEDDINGS.columns, bucket_rows)
+JUDGE = ReportTable("judge", EMBEDDINGS.columns, bucket_rows)
+COSTS = ReportTable(
     "costs",
     (
         *_TIMES,
@@ -73,7 +75,7 @@ COSTS = Table(
     ),
     bucket_rows,
 )
-DOCUMENTS = Table(
+DOCUMENTS = ReportTable(
     "documents",
     (
         "start_time",

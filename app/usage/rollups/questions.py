@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from app.db.answer_citations import ANSWERING
 from app.db.tables.ledger import answer_outcome, api_request
-from app.usage.rollups.spans import Span
-from app.usage.rollups.sums import Key, Only, Source, within
+from app.usage.rollups.spans import BucketRange
+from app.usage.rollups.sums import Key, Only, SummedTable, within
 
 RUNNING_SECONDS = 900
 """A request that was accepted this long ago and has no outcome has ended without one."""
@@ -21,7 +21,7 @@ _NO_SUMS: tuple[sa.ColumnElement[int], ...] = ()
 
 _outcome, _request = answer_outcome.c, api_request.c
 
-OUTCOMES = Source(
+OUTCOMES = SummedTable(
     answer_outcome,
     at=_outcome.ended_at,
     tenant_id=_outcome.tenant_id,
@@ -30,7 +30,7 @@ OUTCOMES = Source(
 )
 """Questions whose outcome was recorded, at the time they ended."""
 
-UNKNOWN = Source(
+UNKNOWN = SummedTable(
     api_request.outerjoin(answer_outcome, _outcome.request_id == _request.request_id),
     at=_request.accepted_at,
     tenant_id=_request.tenant_id,
@@ -40,7 +40,7 @@ UNKNOWN = Source(
 )
 """Questions without a recorded outcome, at the time they were accepted: older ones, and those cut off by a crash."""
 
-_BY_REQUEST = Source(
+_BY_REQUEST = SummedTable(
     answer_outcome.outerjoin(api_request, _outcome.request_id == _request.request_id),
     at=_outcome.ended_at,
     tenant_id=_outcome.tenant_id,
@@ -68,7 +68,7 @@ def question_counts(
     dimensions = {*groups, *only}
     if not dimensions <= COUNTABLE:
         return None
-    spans = [Span(bucket, *pair) for bucket, pair in enumerate(pairwise(edges))]
+    spans = [BucketRange(bucket, *pair) for bucket, pair in enumerate(pairwise(edges))]
     known = OUTCOMES if dimensions <= {"user_id"} else _BY_REQUEST
     found: dict[Key, int] = {}
     for source, where in ((known, ()), (UNKNOWN, (ended_before(as_of),))):

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from app.usage.rollups.zones import QUARTER, day_start, month_start, next_day, next_month
 
 
-class Span(NamedTuple):
+class BucketRange(NamedTuple):
     """A part of bucket number `bucket`: `[start, end)` in Unix microseconds."""
 
     bucket: int
@@ -21,10 +21,10 @@ class Span(NamedTuple):
 class Spans:
     """The spans to read from each table; together they cover every bucket once."""
 
-    lines: list[Span] = field(default_factory=list)
-    quarters: list[Span] = field(default_factory=list)
-    days: list[Span] = field(default_factory=list)
-    months: list[Span] = field(default_factory=list)
+    lines: list[BucketRange] = field(default_factory=list)
+    quarters: list[BucketRange] = field(default_factory=list)
+    days: list[BucketRange] = field(default_factory=list)
+    months: list[BucketRange] = field(default_factory=list)
 
 
 def spans(edges: Sequence[int], zone: ZoneInfo) -> Spans:
@@ -37,11 +37,11 @@ def spans(edges: Sequence[int], zone: ZoneInfo) -> Spans:
             for whole_days in _inside(found.quarters, bucket, *quarters, days):
                 months = _whole(whole_days, lambda at: month_start(at, zone), lambda at: next_month(at, zone))
                 for whole_months in _inside(found.days, bucket, *whole_days, months):
-                    found.months.append(Span(bucket, *whole_months))
+                    found.months.append(BucketRange(bucket, *whole_months))
     return found
 
 
-def ranges(its_spans: Sequence[Span]) -> list[tuple[int, int]]:
+def ranges(its_spans: Sequence[BucketRange]) -> list[tuple[int, int]]:
     """The union of spans as disjoint ranges, in order."""
     found: list[tuple[int, int]] = []
     for _, start, end in sorted(its_spans, key=lambda span: span.start):
@@ -52,13 +52,15 @@ def ranges(its_spans: Sequence[Span]) -> list[tuple[int, int]]:
     return found
 
 
-def _inside(outer: list[Span], bucket: int, start: int, end: int, inner: tuple[int, int]) -> list[tuple[int, int]]:
+def _inside(
+    outer: list[BucketRange], bucket: int, start: int, end: int, inner: tuple[int, int]
+) -> list[tuple[int, int]]:
     """`[inner]` unless it is empty; the rest of `[start, end)` is added to `outer`."""
     first, last = inner
     if first >= last:
-        outer.append(Span(bucket, start, end))
+        outer.append(BucketRange(bucket, start, end))
         return []
-    outer.extend(Span(bucket, *part) for part in ((start, first), (last, end)) if part[0] < part[1])
+    outer.extend(BucketRange(bucket, *part) for part in ((start, first), (last, end)) if part[0] < part[1])
     return [inner]
 
 

@@ -22,7 +22,7 @@ from app.db.tables.usage_columns import DIMENSIONS, STORED_DIMENSIONS, Measures
 from app.types import UsageStatus
 from app.usage.ledger.entry import ADJUSTMENT
 from app.usage.rollups.facets import ABORTED
-from app.usage.rollups.spans import Span, ranges, spans
+from app.usage.rollups.spans import BucketRange, ranges, spans
 
 Only: TypeAlias = Mapping[str, Sequence[str]]
 """A filter: by dimension, the values to keep. Dimensions that are absent are not filtered."""
@@ -50,7 +50,7 @@ class Totals(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Iterable[Any]) -> "Totals":
-        """The totals from the columns of `Source.sums`."""
+        """The totals from the columns of `SummedTable.sums`."""
         counts, first = [*map(int, numbers)], len(cls._fields) - 1
         return cls._make((*counts[:first], Measures._make(counts[first:])))
 
@@ -73,7 +73,7 @@ NOTHING = Totals(0, 0, 0, 0, 0, 0, 0, Measures())
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SummedTable:
     """A table to read lines or rollups from, and its columns.
 
     `at` is the time, `sums` are the numbers of `Totals`, those of its measures last. Rows that do not match `where` are
@@ -107,9 +107,9 @@ def _dimensions(rows: sa.FromClause) -> dict[str, sa.ColumnElement[str]]:
     return {name: rows.c[column] for name, column in zip(DIMENSIONS, STORED_DIMENSIONS, strict=True)}
 
 
-def _of_rollup(table: sa.Table) -> Source:
+def _of_rollup(table: sa.Table) -> SummedTable:
     columns = table.c
-    return Source(
+    return SummedTable(
         rows=table,
         at=columns.bucket_start,
         tenant_id=columns.tenant_id,
@@ -128,10 +128,10 @@ def _of_rollup(table: sa.Table) -> Source:
     )
 
 
-def _of_facet(facet: str, dimension: str, width: str) -> Source:
+def _of_facet(facet: str, dimension: str, width: str) -> SummedTable:
     columns = usage_rollup_facet.c
     counts = ("num_calls", "num_aborted", "num_recovered", "num_unpriced", "num_adjustments", "cost_high", "cost_low")
-    return Source(
+    return SummedTable(
         rows=usage_rollup_facet,
         at=columns.bucket_start,
         tenant_id=columns.tenant_id,
@@ -144,7 +144,7 @@ def _of_facet(facet: str, dimension: str, width: str) -> Source:
 
 _event, _adjustment, _none = usage_event.c, usage_adjustment.c, sa.literal_column("0", sa.BigInteger)
 
-EVENTS = Source(
+EVENTS = SummedTable(
     rows=usage_event,
     at=_event.settled_at,
     tenant_id=_event.tenant_id,
@@ -171,7 +171,7 @@ def of_adjusted(column: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
     return sa.func.coalesce(column, "")
 
 
-ADJUSTMENTS = Source(
+ADJUSTMENTS = SummedTable(
     rows=usage_adjustment.join(usage_event, _event.event_id == _adjustment.event_id),
     at=_adjustment.created_at,
     tenant_id=of_adjusted(_event.tenant_id),
@@ -233,15 +233,15 @@ def totals(
     return found
 
 
-def _days_and_months(dimensions: Collection[str]) -> tuple[Source, Source]:
+def _days_and_months(dimensions: Collection[str]) -> tuple[SummedTable, SummedTable]:
     """The smallest rollups of days and months that have all these dimensions."""
     return next((pair for pair in FACETS if pair[0].dimensions.keys() >= {*dimensions}), (DAYS, MONTHS))
 
 
 def read(
     connection: sa.Connection,
-    source: Source,
-    its_spans: Sequence[Span],
+    source: SummedTable,
+    its_spans: Sequence[BucketRange],
     tenant_id: str,
     zone: ZoneInfo,
     groups: Sequence[str],
@@ -261,8 +261,8 @@ def read(
 
 def within(
     connection: sa.Connection,
-    source: Source,
-    its_spans: Sequence[Span],
+    source: SummedTable,
+    its_spans: Sequence[BucketRange],
     rows: sa.FromClause,
     *,
     tenant_id: str,

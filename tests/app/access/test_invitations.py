@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.db.audit import AuditLog
-from app.db.invitations import Accepted, InvitationRepository, Mail, NewInvitation
+from app.db.invitations import AcceptedInvitation, InvitationRepository, Mail, NewInvitation
 from app.db.keys import KeyRepository
 from app.db.session import Database
 from app.db.sessions import SessionRepository
@@ -49,7 +49,7 @@ class Access:
         made, token = self.invitations.create(ADMIN, NewInvitation(**new), record=self.record)  # type: ignore[arg-type]
         return made.id, token
 
-    def accept(self, token: str) -> Accepted:
+    def accept(self, token: str) -> AcceptedInvitation:
         return self.invitations.accept(token, settle=lambda connection, found, key: None)
 
     def count(self, table: sa.Table) -> int:

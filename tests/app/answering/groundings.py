@@ -9,8 +9,8 @@ from app.answering.citing.citation import CONFIRMED
 from app.answering.fitting import Fitting
 from app.answering.languages.other_language import OtherLanguage
 from app.answering.metering.meter import Meter
-from app.answering.question import Limits, Question
-from app.answering.quoting.quoter import Quoter
+from app.answering.question import AnswerDefaults, Question
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.states.finished import Finished
 from app.answering.states.sources import NO_SOURCES, Grounding, Retrieved, TokenBudget
@@ -25,7 +25,7 @@ from tests.retrieval.fakes import HashingEmbedder, chunk, hit
 
 BUDGET = TokenBudget(window=64, output=8, sources=56, overview=56, count=len, order=edges_first)
 UNSCORED = AbstentionReport()
-LIMITS = Limits(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8)
+LIMITS = AnswerDefaults(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8)
 QUESTION = Question(
     request_id="req_1",
     endpoint="ask",
@@ -56,9 +56,9 @@ def grounding_of(
     return Grounding(question=question, retrieved=found, budget=BUDGET, context=context, note=note)
 
 
-def ship_quoter() -> Quoter:
+def ship_reader() -> PassageReader:
     """Selects what says "forty ships"."""
-    return Quoter(embedder=HashingEmbedder(), reader=PointingReader("forty ships"))
+    return PassageReader(embedder=HashingEmbedder(), reader=PointingReader("forty ships"))
 
 
 def fitted(strategy: Strategy, question: Question, count: int, meter: Meter) -> Grounding:

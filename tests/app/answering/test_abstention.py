@@ -21,9 +21,9 @@ from app.answering.generating.wording import Wording
 from app.answering.languages.other_language import OtherLanguage
 from app.answering.languages.refusals import no_evidence, unsure
 from app.answering.languages.table import REFUSAL, languages
-from app.answering.question import Limits, Question
+from app.answering.question import AnswerDefaults, Question
 from app.answering.retrieving.evidence import evidence_score, with_evidence
-from app.answering.states.reading import Outcome, Quote, Selection
+from app.answering.states.reading import Decision, Extract, Selection
 from app.answering.states.sources import Grounding
 from app.types import Principal, Role
 from generation.types import Abstention, Completion, FinishReason, Timings
@@ -104,7 +104,9 @@ QUESTION = Question(
     text=REVENUE,
     scope=Scope(tenant_id="t"),
 )
-LIMITS = Limits(max_context_tokens=100, max_output_tokens=10, min_evidence=0.3, max_waiting=1, abstention_threshold=0.7)
+LIMITS = AnswerDefaults(
+    max_context_tokens=100, max_output_tokens=10, min_evidence=0.3, max_waiting=1, abstention_threshold=0.7
+)
 EVIDENCE = AbstentionReport(score=0.8, threshold=0.3)
 GREEK = OtherLanguage("It is Greek.", "Ελληνικά")
 EMPTY, SHOWN = Context((), (), 0), Context((source(REPORT),), (), 10)
@@ -117,9 +119,9 @@ def grounded(
     return grounding_of(question, context, evidence=EVIDENCE, note=note)
 
 
-def selected(score: float, outcome: Outcome, *, reads: bool = True) -> Selection:
+def selected(score: float, outcome: Decision, *, reads: bool = True) -> Selection:
     """A selection with the best sentence of the report, by a reader or without one."""
-    quote = Quote(SHOWN.sources[0], Span(0, 66), REPORT[:66], score, Span(28, 38) if reads else None)
+    quote = Extract(SHOWN.sources[0], Span(0, 66), REPORT[:66], score, Span(28, 38) if reads else None)
     quotes = () if outcome == "refused" else (quote,)
     return Selection(
         quotes,

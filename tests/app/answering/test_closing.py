@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.answering.answers.answer import Answer, Budget
+from app.answering.answers.answer import Answer, WindowUse
 from app.answering.answers.parts import ProsePart, Reason
 from app.answering.citing.citation import CONFIRMED
 from app.answering.closing import reported
@@ -13,7 +13,7 @@ from app.answering.prompt import Component, Prompt, Segment
 from app.answering.question import Question
 from app.answering.quoting.strategy import by_quotes
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Outcome, Quote, Selection
+from app.answering.states.reading import Decision, Extract, Selection
 from app.answering.states.sources import Grounding
 from app.answering.states.strategy import Begun
 from app.types import Components, Principal, Role
@@ -54,10 +54,10 @@ def report(finished: Finished, grounding: Grounding | None, *, question: Questio
     return reported(Begun(question=question, grounding=grounding, answer=finished, meter=meter), finished)
 
 
-def quoted(outcome: Outcome) -> Answer:
+def quoted(outcome: Decision) -> Answer:
     """The report of an answer by quotes: one sentence with its date highlighted."""
     shown = source(TEXT)
-    quote = Quote(shown, Span(0, 34), TEXT[:34], SURE, Span(28, 33))
+    quote = Extract(shown, Span(0, 34), TEXT[:34], SURE, Span(28, 33))
     selection = Selection(() if outcome == "refused" else (quote,), SURE, outcome, decides=True, threshold=0.5)
     grounding = grounding_of(QUESTION, Context((shown,), (), 9))
     return report(by_quotes(grounding, selection), grounding)
@@ -89,21 +89,21 @@ def generated(reason: FinishReason = FinishReason.STOP, *, prompt_tokens: int = 
 def test_an_answer_by_quotes_names_the_model_that_found_the_words_and_counts_what_was_read() -> None:
     given = quoted("answered")
 
-    assert (given.answered, given.reason) == (True, None)
+    assert given.reason is None
     assert given.usage.calls == CHOSEN
     assert (given.usage.prompt_tokens, given.usage.completion_tokens, given.usage.total_tokens) == (12, 0, 12)
     assert given.model == "reader", "the model that found the words, not the one that was not called"
 
 
 @pytest.mark.parametrize(("outcome", "reason"), [("unsure", "unsure"), ("refused", "not_in_sources")])
-def test_nearest_passages_and_a_refusal_are_no_answer(outcome: Outcome, reason: str) -> None:
+def test_nearest_passages_and_a_refusal_are_no_answer(outcome: Decision, reason: str) -> None:
     given = quoted(outcome)
 
-    assert (given.answered, given.reason) == (False, reason)
+    assert given.reason == reason
 
 
 @pytest.mark.parametrize(("outcome", "cited"), [("answered", ("chunk_1",)), ("unsure", ("chunk_1",)), ("refused", ())])
-def test_each_chunk_that_is_cited_is_reported_once(outcome: Outcome, cited: tuple[str, ...]) -> None:
+def test_each_chunk_that_is_cited_is_reported_once(outcome: Decision, cited: tuple[str, ...]) -> None:
     given = quoted(outcome)
 
     assert (given.sources.presented, given.sources.cited) == (("chunk_1",), cited)
@@ -118,7 +118,7 @@ def test_each_chunk_that_is_cited_is_reported_once(outcome: Outcome, cited: tupl
     ],
 )
 def test_each_part_is_reported_with_the_places_of_its_footnotes(
-    outcome: Outcome, parts: list[tuple[str, tuple[int, ...]]], lead: str | None
+    outcome: Decision, parts: list[tuple[str, tuple[int, ...]]], lead: str | None
 ) -> None:
     given = quoted(outcome)
 
@@ -141,7 +141,7 @@ def test_the_sentences_that_no_source_supports_are_those_of_the_prose() -> None:
 def test_a_generation_that_came_to_an_end_is_reported_as_an_answer(reason: FinishReason) -> None:
     given = report(generated(reason), grounding_of(QUESTION))
 
-    assert (given.answered, given.reason, given.error, given.finish_reason) == (True, None, None, reason.value)
+    assert (given.reason, given.error, given.finish_reason) == (None, None, reason.value)
     assert given.model == "m"
 
 
@@ -151,7 +151,7 @@ def test_a_generation_that_failed_is_reported_as_no_answer_with_what_it_has(reas
 
     given = report(failed, grounding_of(QUESTION))
 
-    assert (given.answered, given.reason, given.error) == (False, "error", "The model failed.")
+    assert (given.reason, given.error) == ("error", "The model failed.")
     assert given.finish_reason == reason.value
     assert (given.text, given.usage.completion_tokens) == ("Because", 2)
 
@@ -160,7 +160,7 @@ def test_a_generation_that_failed_is_reported_as_no_answer_with_what_it_has(reas
 def test_a_refusal_that_a_model_wrote_is_no_answer(reason: Reason) -> None:
     given = report(replace(generated(), reason=reason), grounding_of(QUESTION))
 
-    assert (given.answered, given.reason) == (False, reason)
+    assert given.reason == reason
 
 
 @pytest.mark.parametrize(("read", "components"), [(7, Components(template=4, question=3)), (0, Components())])
@@ -168,7 +168,7 @@ def test_a_prompt_counts_where_the_model_has_read_it(read: int, components: Comp
     given = report(generated(prompt_tokens=read), grounding_of(QUESTION))
 
     assert given.usage.components == components
-    assert given.budget == Budget(context_window=64, reserved_output=8, prompt_tokens=7)
+    assert given.budget == WindowUse(context_window=64, reserved_output=8, prompt_tokens=7)
 
 
 def test_a_dry_run_plans_the_call_that_it_does_not_make() -> None:
@@ -196,8 +196,8 @@ def test_the_times_of_an_answer_count_from_its_question() -> None:
 def test_a_reply_without_a_search_has_no_sources_and_no_room() -> None:
     given = report(Finished(reason=None, text="Hello."), None)
 
-    assert (given.answered, given.text) == (True, "Hello.")
+    assert (given.reason, given.text) == (None, "Hello.")
     assert (given.sources.retrieved, given.sources.presented) == (0, ())
-    assert given.budget == Budget(context_window=0, reserved_output=0, prompt_tokens=0)
+    assert given.budget == WindowUse(context_window=0, reserved_output=0, prompt_tokens=0)
     assert (given.timings_ms["queue"], given.timings_ms["retrieve"], given.timings_ms["rerank"]) == (0.0, 0.0, 0.0)
     assert given.timings_ms["first_token"] is None

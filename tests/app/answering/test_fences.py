@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.generating.prompt_layout import DEFAULT_WORDING, SYSTEM_SUMMARY, build_prompt, build_summary_prompt
+from app.answering.generating.wording import WRITER
 from app.answering.prompt import FENCE, Prompt
 from app.answering.question import Message, Question
 from app.answering.understanding.followup.model import SYSTEM as SYSTEM_REWRITE
@@ -93,6 +94,20 @@ def test_outside_the_fences_of_an_answers_prompt_are_our_own_words_and_the_users
         expected += ("\n" if again else "\n\n") + f"{words.pointer} "
     assert outside(text_of(prompt)) == expected
     assert prompt.components.context == sum(share.tokens for share in prompt.shares(context))
+
+
+@given(found=hits, history=turns)
+def test_outside_the_fences_of_a_conversation_that_is_quoted_are_our_own_words_and_the_users(
+    found: list[Hit], history: list[Message]
+) -> None:
+    context = compress(found, query=QUESTION, budget=900, count_tokens=TOKENIZER.count)
+
+    prompt = build_prompt(TOKENIZER, question=QUESTION, context=context, history=history, wording=WRITER)
+
+    expected = f"{WRITER.system_for(QUESTION)}{WRITER.sources}\n\n" + "\n\n" * len(context.sources)
+    if history:
+        expected += f"{WRITER.conversation}\n\n\n\n"
+    assert outside(text_of(prompt)) == expected + f"{WRITER.question} {QUESTION}"
 
 
 @given(passage=said)

@@ -10,9 +10,11 @@ from app.answering.generating.prompt_layout import (
     DEFAULT_WORDING,
     build_prompt,
     build_summary_prompt,
+    conversation,
     fence_tokens,
     shown,
 )
+from app.answering.generating.wording import WRITER
 from app.answering.prompt import FENCE, quoted
 from app.answering.question import Message
 from retrieval.highlights import highlights
@@ -68,6 +70,33 @@ def test_the_prompt_reads_as_the_template_with_every_part_in_its_place(question,
     assert text.endswith(f"Question: {question}")
     assert 'Sources:\n\n"""\n[1] report.pdf\n' in text
     assert text.index("[1] report.pdf\n") < text.index("[2] report.pdf\n")
+
+
+@given(question=st.text(min_size=1, max_size=50), history=turns)
+def test_a_conversation_that_is_quoted_stands_behind_the_sources(question, history):
+    tokenizer = CharacterTokenizer()
+    one_refusal = replace(WRITER, system="Answer.")  # the refusal's language is the question's
+    prompt, first = (
+        build_prompt(tokenizer, question=asked, context=CONTEXT, history=said, wording=one_refusal)
+        for asked, said in ((question, history), ("Why?", ()))
+    )
+    stop = prompt.sources[-1][1]
+
+    assert prompt.ids[:stop] == first.ids[:stop]  # what a cache keeps of the first question's prompt
+    assert [token for token in prompt.ids if token < 0] == [-1, -2, -3]
+    assert prompt.components.total == len(prompt.ids)
+    assert prompt.components.history == sum(len(piece) for kind, piece in conversation(history) if kind == "history")
+    assert (WRITER.conversation in tokenizer.decode(prompt.ids)) is bool(history)
+    assert tokenizer.decode(prompt.ids).endswith(f"Question: {question}")
+
+
+def test_a_prompt_without_sources_keeps_turns_as_turns():
+    history = (Message("user", "Who?"), Message("assistant", "Ada."))
+    prompt = build_prompt(
+        CharacterTokenizer(), question="When?", context=EMPTY, history=history, grounded=False, wording=WRITER
+    )
+
+    assert [token for token in prompt.ids if token < 0] == [-1, -2, -3, -4, -5]
 
 
 @given(text=st.text(alphabet='"\n x', max_size=30))

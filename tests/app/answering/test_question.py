@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.question import GREEDY, Limits, Question
+from app.answering.question import GREEDY, AnswerDefaults, Question
 from app.types import Principal, Role
 from generation.errors import ContextLengthExceeded
 from generation.types import CitationMarkers, JsonSchema
 from retrieval.types import Scope
 
-LIMITS = Limits(max_context_tokens=3000, max_output_tokens=512, min_evidence=0.3, max_waiting=4)
+LIMITS = AnswerDefaults(max_context_tokens=3000, max_output_tokens=512, min_evidence=0.3, max_waiting=4)
 
 
 def question(**fields: object) -> Question:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from app.answering.conversations.conversations import Conversations
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.understanding.catalogue_replies import CatalogueReplies
@@ -105,7 +105,7 @@ class Served:
             tokenizer=tokenizer,
             contents=state.corpus.contents,
             ledger=ledger,
-            limits=Limits(max_context_tokens=900, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
+            limits=AnswerDefaults(max_context_tokens=900, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
             conversations=Conversations(
                 repository or state.history.conversations,
                 count_tokens=tokenizer.count,

@@ -13,7 +13,7 @@ from app.documents.passage_boxes import MOST_CHARS, PassageBoxes
 from app.server.state import State
 from app.types import Role
 from ingestion.extraction import LocalExtractor
-from ingestion.types import PageBoxes, PageSpan, Passage
+from ingestion.types import ChunkDraft, PageBoxes, PageSpan
 from tests.app.api.conftest import client_of
 from tests.app.db.samples import EMBEDDER, generation_of, vectors_of
 from tests.app.server.stations import state_with
@@ -40,7 +40,7 @@ def index_next(state: State) -> None:
     state.corpus.jobs.commit(
         job,
         extraction=extraction,
-        passages=[Passage(0, 0, len(extraction.text), None, None, (), extraction.text, extraction.text, 9)],
+        passages=[ChunkDraft(0, 0, len(extraction.text), None, None, (), extraction.text, extraction.text, 9)],
         vectors=vectors_of(1),
         generation=generation_of(state.database, EMBEDDER),
         embedding_tokens=9,

@@ -2,17 +2,32 @@
 
 import json
 
-import numpy as np
 import pytest
+import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from app.documents.intake import Intake
 from app.documents.passwords import Passwords
 from app.server.state import State
 from app.types import Role
+from retrieval.ports import Keys
 from tests.app.api.uploading import documents, send, with_state, zip_of
 from tests.app.db.samples import EMBEDDER, extraction_of, generation_of, vectors_of
 from tests.originals import held
+
+
+class DeletedKeys:
+    """Stands in for the indexes: writes down what was deleted, inside the transaction and after it."""
+
+    def __init__(self) -> None:
+        self.removed: list[int] = []
+        self.forgotten: list[int] = []
+
+    def remove_in(self, connection: sa.Connection, keys: Keys) -> None:
+        self.removed += keys.tolist()
+
+    def forget(self, keys: Keys) -> None:
+        self.forgotten += keys.tolist()
 
 
 def index_next(state: State) -> str:
@@ -138,14 +153,14 @@ def test_deleting_by_filter_says_what_went_and_takes_nothing_else(client: TestCl
 
 
 def test_deleting_by_filter_goes_through_more_than_one_batch_and_forgets_every_vector(client: TestClient, state: State):
-    forgotten: list[int] = []
+    deleted = DeletedKeys()
     intake = Intake(
         documents=state.corpus.documents,
         collections=state.corpus.collections,
         files=state.corpus.files,
         passwords=Passwords(),
         wake=lambda: None,
-        forget=lambda keys: forgotten.extend(np.asarray(keys).tolist()),
+        indexes=deleted,
     )
     for changed_client, _ in with_state(state, intake=intake):
         packed = zip_of({f"{number}.txt": b"Text %d." % number for number in range(205)})
@@ -154,7 +169,8 @@ def test_deleting_by_filter_goes_through_more_than_one_batch_and_forgets_every_v
         body = changed_client.post("/v1/documents/delete", json={"filter": {"old": True}}).json()
 
         assert body["documents"] == 205
-        assert len(forgotten) == body["chunks_removed"] == 3
+        assert deleted.removed == deleted.forgotten
+        assert len(deleted.forgotten) == body["chunks_removed"] == 3
         assert documents(changed_client) == []
 
 

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from app.server.collectors import EngineCollector, IndexCollector
 from app.telemetry.metrics import Metrics
-from app.telemetry.stations import Work, station
+from app.telemetry.stations import Activity, timed
 from tests.app.telemetry.test_logs import COUNTED, CountingEngine
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -79,11 +79,11 @@ def test_a_request_is_counted_by_its_template_and_problem_and_its_stations_are_t
 def test_a_station_costs_microseconds():
     """The best of several runs of 2,000: neighbours on the machine only ever add."""
     metrics, best = Metrics(), float("inf")
-    with Work(metrics.station).active():
+    with Activity(metrics.station).active():
         for _ in range(5):
             started = time.perf_counter()
             for _ in range(2000):
-                with station("dense"):
+                with timed("dense"):
                     pass
             best = min(best, (time.perf_counter() - started) / 2000)
 

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from app.answering.answerer import Answerer
 from app.answering.generating.summaries import Summariser
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.verification.support import QUOTED
@@ -61,7 +61,7 @@ def answerer_of(state: State, engine: Engine, tokenizer: Tokenizer, *, summarise
         tokenizer=tokenizer,
         contents=ContentRepository(state.database),
         ledger=ledger,
-        limits=Limits(max_context_tokens=360, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
+        limits=AnswerDefaults(max_context_tokens=360, max_output_tokens=200, min_evidence=-1.0, max_waiting=4),
         summariser=Summariser(engine=engine, tokenizer=tokenizer) if summarise else None,
     )
 

@@ -2,7 +2,7 @@
 
 from fastapi.testclient import TestClient
 
-from app.documents.consistency import Kind
+from app.documents.consistency import Inconsistency
 from app.server.state import State
 from tests.originals import path_of
 
@@ -21,7 +21,7 @@ def test_an_unrepairable_finding_is_reported_with_its_count(client: TestClient, 
 
     assert body["consistent"] is False
     (finding,) = body["findings"]
-    assert finding["code"] == Kind.MISSING_ORIGINALS
+    assert finding["code"] == Inconsistency.MISSING_ORIGINALS
     assert (finding["count"], finding["mendable"], finding["mended"]) == (1, False, False)
     assert finding["detail"].startswith("1 originals of document versions are missing")
     assert 'footnote_inconsistencies{kind="missing_originals"} 1.0' in client.get("/metrics").text

@@ -28,7 +28,7 @@ def kept(state: State) -> Iterator[tuple[TestClient, State, Passwords]]:
         files=state.corpus.files,
         passwords=passwords,
         wake=lambda: None,
-        forget=lambda keys: None,
+        indexes=state.serving,
     )
     for client, changed in with_state(state, intake=intake):
         yield client, changed, passwords

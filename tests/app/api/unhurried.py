@@ -9,7 +9,7 @@ import numpy as np
 from anyio.from_thread import BlockingPortal
 from fastapi.testclient import TestClient
 
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.contents import ContentRepository
@@ -88,7 +88,7 @@ def served(state: State, engine: Engine, *, deadline_s: float = 600.0, search: A
         tokenizer=tokenizer,
         contents=ContentRepository(state.database),
         ledger=ledger,
-        limits=Limits(max_context_tokens=2000, max_output_tokens=2000, min_evidence=-1.0, max_waiting=4),
+        limits=AnswerDefaults(max_context_tokens=2000, max_output_tokens=2000, min_evidence=-1.0, max_waiting=4),
     )
     unused: Any = None
     models = Models(

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from app.backup import data_dir as placement
 from app.backup.archive import read_archive
-from app.backup.contents import MANIFEST, Manifest, is_rows, rows_name
+from app.backup.contents import MANIFEST, BackupManifest, is_rows, rows_name
 from app.db.chunks import ChunkRepository
 from app.db.migration import current_revision, head_revision, upgrade
 from app.db.portable import RowLoader, count_rows, dump_rows
@@ -171,7 +171,7 @@ def test_the_file_can_be_verified_without_footnote(saved, tmp_path):
 
 def test_the_manifest_says_what_matters_and_no_secret(saved):
     members = {member.name: member.content.read() for member in read_archive(saved)}
-    manifest = Manifest.decode(members[MANIFEST])
+    manifest = BackupManifest.decode(members[MANIFEST])
 
     assert manifest.schema == head_revision()
     assert manifest.settings["embedder"] == "all-MiniLM-L6-v2"

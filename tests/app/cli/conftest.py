@@ -8,7 +8,7 @@ import structlog
 
 from app.client import connect
 from app.settings import Settings
-from app.types import Target
+from app.types import ServerTarget
 from tests.app.cli.command_line import CommandLine
 from tests.installation import installed
 from tests.server import ADMIN_KEY
@@ -27,6 +27,6 @@ def command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
 def footnote(tmp_path: Path, command_line: CommandLine) -> Iterator[CommandLine]:
     """Commands against a server that runs over the data dir."""
     settings = Settings(data_dir=tmp_path / "data", admin_key=ADMIN_KEY, _env_file=None)
-    with connect(Target(url=None, key=None), settings=settings) as client:
+    with connect(ServerTarget(url=None, key=None), settings=settings) as client:
         command_line.reach(url=str(client.http.base_url))
         yield command_line

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from app.cli.remote_collection import FileRefused, Receipt, RemoteDocument
-from app.cli.tally import Outcome, Tally
+from app.cli.tally import Tally, UploadResult
 from app.client import Refused
 
 
@@ -115,13 +115,13 @@ class Notes:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.outcomes: list[tuple[Outcome, str]] = []
+        self.outcomes: list[tuple[UploadResult, str]] = []
         self.stages: list[dict[str, int]] = []
 
     def show(self, tally: Tally) -> None:
         self.stages.append(dict(tally.stages))
 
-    def settled(self, outcome: Outcome, name: str, detail: str) -> None:
+    def settled(self, outcome: UploadResult, name: str, detail: str) -> None:
         self.outcomes.append((outcome, name))
 
     def say(self, line: str) -> None:

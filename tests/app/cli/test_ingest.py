@@ -17,7 +17,7 @@ from app.cli.mirror import Mirror
 from app.cli.progress import PlainProgress, counted, in_flight, progress_of
 from app.cli.remote_collection import FileRefused, HttpCollection, RemoteCollection, collection_id_of
 from app.cli.retries import Patience
-from app.cli.tally import Outcome, Tally
+from app.cli.tally import Tally, UploadResult
 from app.client import Client, Refused
 from app.errors import SetupError
 from tests.app.api.conftest import client, state
@@ -127,10 +127,10 @@ class TestWhatIsSent:
         third = run(collection, find_files([tmp_path]).files)
 
         assert collection.uploads == ["a", "b", "c", "b", "d"]
-        assert first.outcomes == {Outcome.INDEXED: 3}
+        assert first.outcomes == {UploadResult.INDEXED: 3}
         assert (first.pages, first.chunks, first.tokens) == (3, 6, 300)
-        assert second.outcomes == {Outcome.UNCHANGED: 3}
-        assert third.outcomes == {Outcome.INDEXED: 2, Outcome.UNCHANGED: 2}
+        assert second.outcomes == {UploadResult.UNCHANGED: 3}
+        assert third.outcomes == {UploadResult.INDEXED: 2, UploadResult.UNCHANGED: 2}
         assert len(collection.documents) == 4, "a changed file is a version of its document"
 
     def test_a_failed_file_is_reported_again_but_not_sent_again(self, tmp_path: Path) -> None:
@@ -147,14 +147,14 @@ class TestWhatIsSent:
         files = find_files([write(tmp_path, a="1")]).files
         collection.upload(files[0].path, filename="a", external_id="a", folder=None, idempotency_key="k")
 
-        assert run(collection, files).outcomes == {Outcome.INDEXED: 1}
+        assert run(collection, files).outcomes == {UploadResult.INDEXED: 1}
         assert collection.uploads == ["a"]
 
     def test_bytes_that_were_uploaded_without_a_name_are_not_sent_again(self, tmp_path: Path) -> None:
         collection = MemoryCollection()
         collection.keep(b"1", filename="from the web page.txt", external_id=None, folder=None)
 
-        assert run(collection, find_files([write(tmp_path, a="1")]).files).outcomes == {Outcome.UNCHANGED: 1}
+        assert run(collection, find_files([write(tmp_path, a="1")]).files).outcomes == {UploadResult.UNCHANGED: 1}
 
     def test_two_files_of_the_same_bytes_named_by_themselves_are_one_document(self, tmp_path: Path) -> None:
         collection = MemoryCollection()
@@ -162,7 +162,7 @@ class TestWhatIsSent:
 
         tally = run(collection, find_files([tmp_path / "a", tmp_path / "b"]).files)
 
-        assert tally.outcomes == {Outcome.INDEXED: 1, Outcome.UNCHANGED: 1}
+        assert tally.outcomes == {UploadResult.INDEXED: 1, UploadResult.UNCHANGED: 1}
 
     def test_more_files_than_may_be_in_flight_all_arrive(self, tmp_path: Path) -> None:
         collection, notes = MemoryCollection(reads=2), Notes()
@@ -170,7 +170,7 @@ class TestWhatIsSent:
 
         tally = run(collection, find_files([tmp_path]).files, notes=notes)
 
-        assert tally.outcomes == {Outcome.INDEXED: 150}
+        assert tally.outcomes == {UploadResult.INDEXED: 150}
         assert max(sum(stages.values()) for stages in notes.stages) == 64
 
     def test_an_archive_counts_by_its_members(self, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ class TestWhatIsSent:
         tally = run(collection, find_files([write(tmp_path, **{"a.zip": "zip:x=1\ny=bad"})]).files)
 
         assert tally.files == 2
-        assert tally.outcomes == {Outcome.INDEXED: 1, Outcome.FAILED: 1}
+        assert tally.outcomes == {UploadResult.INDEXED: 1, UploadResult.FAILED: 1}
         assert tally.failures == {"a.zip/y": "It holds no text."}
 
     def test_a_file_that_goes_before_it_is_read_is_a_failure_of_its_own(self, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ class TestWhatIsSent:
         tally = run(MemoryCollection(), files)
 
         assert tally.failures == {"a": "cannot be read: No such file or directory"}
-        assert tally.outcomes[Outcome.INDEXED] == 1
+        assert tally.outcomes[UploadResult.INDEXED] == 1
 
 
 class TestPatience:
@@ -202,7 +202,7 @@ class TestPatience:
 
         tally = run(collection, find_files([write(tmp_path, a="1")]).files, notes=notes)
 
-        assert tally.outcomes == {Outcome.INDEXED: 1}
+        assert tally.outcomes == {UploadResult.INDEXED: 1}
         assert len(collection.keys) == 4
         assert len(set(collection.keys)) == 1
         assert notes.lines == ["Waiting: The server is full."]
@@ -314,10 +314,10 @@ class TestWhatIsShown:
     def test_the_time_left_is_the_pace_so_far_without_what_needed_no_work(self) -> None:
         tally, now = self.tally()
         for number in range(5):
-            tally.settle(Outcome.UNCHANGED, str(number), size=100)
+            tally.settle(UploadResult.UNCHANGED, str(number), size=100)
         assert tally.remaining_s() is None
         now[0] = 30
-        tally.settle(Outcome.INDEXED, "x", size=100)
+        tally.settle(UploadResult.INDEXED, "x", size=100)
 
         assert tally.remaining_s() == pytest.approx(120)
         assert counted(tally) == "6/10 files · 5 unchanged · about 0:02:00 left"
@@ -334,8 +334,8 @@ class TestWhatIsShown:
 
     def test_a_file_indexed_after_a_failure_is_not_counted_as_failed(self) -> None:
         tally, _ = self.tally()
-        tally.settle(Outcome.FAILED, "a", size=1, reason="no")
-        tally.settle(Outcome.INDEXED, "a", size=1)
+        tally.settle(UploadResult.FAILED, "a", size=1, reason="no")
+        tally.settle(UploadResult.INDEXED, "a", size=1)
 
         assert not tally.failures
 
@@ -346,10 +346,10 @@ class TestWhatIsShown:
         with PlainProgress(console, each=False, clock=lambda: now[0]) as progress:
             for second in range(25):
                 now[0] = second
-                tally.settle(Outcome.INDEXED, str(second), size=1)
-                progress.settled(Outcome.INDEXED, str(second), "")
+                tally.settle(UploadResult.INDEXED, str(second), size=1)
+                progress.settled(UploadResult.INDEXED, str(second), "")
                 progress.show(tally)
-            progress.settled(Outcome.FAILED, "[red]x[/red]", "no text")
+            progress.settled(UploadResult.FAILED, "[red]x[/red]", "no text")
         lines = console.export_text().splitlines()
 
         assert [line.split(" ")[0] for line in lines] == ["11/10", "21/10", "failed"]
@@ -359,9 +359,9 @@ class TestWhatIsShown:
         tally, _ = self.tally()
         console = Console(width=100, record=True, force_terminal=True, file=StringIO())
         with progress_of(console, each=False) as progress:
-            tally.settle(Outcome.FAILED, "a.pdf", size=1, reason="no text")
+            tally.settle(UploadResult.FAILED, "a.pdf", size=1, reason="no text")
             progress.show(tally)
-            progress.settled(Outcome.FAILED, "a.pdf", "no text")
+            progress.settled(UploadResult.FAILED, "a.pdf", "no text")
         shown = console.export_text()
 
         assert "failed  a.pdf: no text" in shown
@@ -369,8 +369,8 @@ class TestWhatIsShown:
 
     def test_the_end_is_a_table_of_failures_and_the_sums(self) -> None:
         tally, _ = self.tally()
-        tally.settle(Outcome.INDEXED, "a", size=1)
-        tally.settle(Outcome.FAILED, "b.pdf", size=1, reason="The PDF holds no text.")
+        tally.settle(UploadResult.INDEXED, "a", size=1)
+        tally.settle(UploadResult.FAILED, "b.pdf", size=1, reason="The PDF holds no text.")
         tally.embedded(pages=3, chunks=40, tokens=5_000)
         console = Console(width=100, record=True, file=StringIO())
         report(console, tally)

@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.cli.tally import Outcome
+from app.cli.tally import UploadResult
 from app.cli.watch import SETTLE_S
 from app.client import Refused
 from tests.app.cli.followed import Followed
@@ -72,7 +72,7 @@ def test_a_renamed_folder_is_uploaded_under_its_new_name_before_the_old_goes(tmp
     followed.settle()
 
     assert followed.collection.named() == {"new/a": b"1", "new/b": b"2"}
-    assert [outcome for outcome, _ in followed.notes.outcomes][-4:].count(Outcome.REMOVED) == 2
+    assert [outcome for outcome, _ in followed.notes.outcomes][-4:].count(UploadResult.REMOVED) == 2
     assert followed.collection.uploads == ["old/a", "old/b", "new/a", "new/b"]
 
 

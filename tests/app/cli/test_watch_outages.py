@@ -10,7 +10,7 @@ import pytest
 from app.cli.folder import Folder
 from app.cli.mirror import Mirror
 from app.cli.retries import Patience
-from app.cli.tally import Outcome, Tally
+from app.cli.tally import Tally, UploadResult
 from app.cli.watch import SETTLE_S, Follower, follow, watched
 from app.client import Refused
 from tests.app.cli.followed import Followed
@@ -96,7 +96,7 @@ def test_the_loop_rescans_at_the_start_and_when_it_is_due(tmp_path: Path) -> Non
     follow(followed.follower, followed.mirror, changes(), rescan_s=20, clock=followed.clock)
 
     assert followed.collection.uploads == ["a", "b", "c"]
-    assert followed.mirror.tally.outcomes == {Outcome.INDEXED: 3}
+    assert followed.mirror.tally.outcomes == {UploadResult.INDEXED: 3}
 
 
 def test_a_real_folder_is_followed_through_the_systems_own_notifications(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ import numpy as np
 from app.db.collections import CollectionRepository
 from app.db.document_rows import ClaimedJob
 from app.db.documents import DocumentRepository
-from app.db.generations import GenerationRepository, GenerationStatus
+from app.db.generations import GenerationStatus, IndexGenerationRepository
 from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult
 from app.db.session import Database
 from app.documents.ports import new_object_name
 from app.ids import new_id
 from app.types import Document, NewDocument
-from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
+from ingestion.types import Block, BlockKind, ChunkDraft, Extraction, MediaType, PageRange
 from retrieval.ports import Vectors
 from retrieval.types import EmbedderInfo, Metadata
 
@@ -47,7 +47,7 @@ def new_document(
     )
 
 
-def extraction_of(texts: Sequence[str], *, title: str | None = None) -> tuple[Extraction, list[Passage]]:
+def extraction_of(texts: Sequence[str], *, title: str | None = None) -> tuple[Extraction, list[ChunkDraft]]:
     """An extraction whose passages are `texts`, one a paragraph, all on page 1; rows of cells have a table header."""
     text = "\n\n".join(texts)
     passages, blocks, start = [], [], 0
@@ -55,7 +55,7 @@ def extraction_of(texts: Sequence[str], *, title: str | None = None) -> tuple[Ex
         end = start + len(passage)
         blocks.append(Block(BlockKind.PARAGRAPH, start, end, 1, ("Part",)))
         passages.append(
-            Passage(
+            ChunkDraft(
                 ordinal=ordinal,
                 start_char=start,
                 end_char=end,
@@ -69,7 +69,7 @@ def extraction_of(texts: Sequence[str], *, title: str | None = None) -> tuple[Ex
             )
         )
         start = end + 2
-    extraction = Extraction(MediaType.TEXT, title, text, (Page(1, 0, len(text)),), tuple(blocks))
+    extraction = Extraction(MediaType.TEXT, title, text, (PageRange(1, 0, len(text)),), tuple(blocks))
     return extraction, passages
 
 
@@ -83,7 +83,7 @@ def vectors_of(count: int, *, first: float = 1.0) -> Vectors:
 
 def generation_of(database: Database, embedder: EmbedderInfo) -> int:
     """The id of the active generation, which must be the embedder's; a new one while there are no vectors."""
-    generations = GenerationRepository(database)
+    generations = IndexGenerationRepository(database)
     active = [
         found for found in generations.list() if found.status is GenerationStatus.ACTIVE and found.is_of(embedder)
     ]

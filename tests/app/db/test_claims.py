@@ -26,6 +26,8 @@ def library(database: Database) -> Library:
 
 
 def version_of(library: Library, claimed: ClaimedJob, text: str = "words") -> Version:
+    """The result of a job, for which it takes its key where it still runs."""
+    library.jobs.take_keys({claimed: 1})
     extraction, passages = extraction_of([text])
     return Version(
         job=claimed,

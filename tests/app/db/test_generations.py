@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.db.generations import GenerationRepository
+from app.db.generations import IndexGenerationRepository
 from app.db.session import Database
 from app.errors import Conflict
 from retrieval.types import EmbedderInfo
@@ -12,7 +12,7 @@ from tests.app.db.samples import EMBEDDER, Library
 
 
 def active_id(database: Database, embedder: EmbedderInfo) -> int:
-    return GenerationRepository(database).prepare(embedder, source="").active.id
+    return IndexGenerationRepository(database).prepare(embedder, source="").active.id
 
 
 def test_the_same_embedder_keeps_its_generation(database: Database) -> None:
@@ -52,19 +52,19 @@ OTHER = replace(EMBEDDER, model="other", dim=8)
 THIRD = replace(EMBEDDER, model="third")
 
 
-def statuses(generations: GenerationRepository) -> dict[str, str]:
+def statuses(generations: IndexGenerationRepository) -> dict[str, str]:
     return {found.model: found.status.value for found in generations.list()}
 
 
 class TestPrepare:
     def test_the_embedder_in_use_has_nothing_to_build(self, database: Database) -> None:
-        standing = GenerationRepository(database).prepare(EMBEDDER, source="tiny-folder")
+        standing = IndexGenerationRepository(database).prepare(EMBEDDER, source="tiny-folder")
 
         assert (standing.active.source, standing.building, standing.rejected) == ("tiny-folder", None, None)
 
     def test_another_is_built_beside_and_a_third_takes_its_place(self, database: Database) -> None:
         Library(database).index("words")
-        generations = GenerationRepository(database)
+        generations = IndexGenerationRepository(database)
         first = generations.prepare(OTHER, source="")
         again = generations.prepare(OTHER, source="")
         assert first.building is not None
@@ -78,7 +78,7 @@ class TestPrepare:
 
     def test_only_what_is_built_is_activated_and_one_alone_is_active(self, database: Database) -> None:
         Library(database).index("words")
-        generations = GenerationRepository(database)
+        generations = IndexGenerationRepository(database)
         building = generations.prepare(OTHER, source="").building
         assert building is not None
         generations.ready(building.id)
@@ -95,7 +95,7 @@ class TestPrepare:
 
     def test_what_was_gone_back_from_waits_until_the_settings_were_set_back(self, database: Database) -> None:
         Library(database).index("words")
-        generations = GenerationRepository(database)
+        generations = IndexGenerationRepository(database)
         building = generations.prepare(OTHER, source="").building
         assert building is not None
         generations.activate(building.id)

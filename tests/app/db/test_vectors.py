@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.db.generations import GenerationRepository
+from app.db.generations import IndexGenerationRepository
 from app.db.session import Database
 from app.db.vectors import VectorRepository
 from tests.app.db.samples import EMBEDDER, Library, vectors_of
@@ -13,7 +13,7 @@ from tests.app.db.samples import EMBEDDER, Library, vectors_of
 def test_missing_are_the_visible_chunks_without_a_vector_by_key_with_their_headings(database: Database) -> None:
     library, vectors = Library(database), VectorRepository(database)
     library.index("alpha", "beta", "gamma", filename="a.txt")
-    building = GenerationRepository(database).prepare(replace(EMBEDDER, model="other"), source="").building
+    building = IndexGenerationRepository(database).prepare(replace(EMBEDDER, model="other"), source="").building
     assert building is not None
     assert vectors.missing(library.generation, after=-1, limit=10) == []
     assert vectors.progress(building.id) == (0, 3)
@@ -34,7 +34,7 @@ def test_chunks_deleted_meanwhile_get_no_vector(database: Database) -> None:
     library, vectors = Library(database), VectorRepository(database)
     gone = library.index("alpha", "beta", filename="a.txt")
     library.index("gamma", filename="b.txt")
-    building = GenerationRepository(database).prepare(replace(EMBEDDER, model="other"), source="").building
+    building = IndexGenerationRepository(database).prepare(replace(EMBEDDER, model="other"), source="").building
     assert building is not None
     block = vectors.missing(building.id, after=-1, limit=10)
     library.documents.delete(gone.id, tenant_id="t1")
@@ -47,7 +47,7 @@ def test_chunks_deleted_meanwhile_get_no_vector(database: Database) -> None:
 def test_a_purge_takes_one_generation_in_steps(database: Database) -> None:
     library, vectors = Library(database), VectorRepository(database)
     library.index("alpha", "beta", "gamma", filename="a.txt")
-    building = GenerationRepository(database).prepare(replace(EMBEDDER, model="other"), source="").building
+    building = IndexGenerationRepository(database).prepare(replace(EMBEDDER, model="other"), source="").building
     assert building is not None
     vectors.store(building.id, vectors.missing(building.id, after=-1, limit=10), np.ones((3, 4), np.float32))
 

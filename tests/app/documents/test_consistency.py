@@ -13,7 +13,7 @@ from app.db.chunks import ChunkRepository
 from app.db.originals import OriginalRepository
 from app.db.session import Database
 from app.documents.adapters.faiss_vectors import FaissVectors
-from app.documents.consistency import Findings, Kind, Reconciler, examine
+from app.documents.consistency import Findings, Inconsistency, Reconciler, examine
 from app.documents.ports import new_object_name
 from app.errors import Conflict
 from app.telemetry.metrics import Metrics
@@ -48,7 +48,7 @@ class Installation:
         put(self.files, original, "\n".join(texts).encode())
         return self.library.index(*texts, filename=filename, original=original).id
 
-    def examine(self, *, repair: bool = False, later: float = LATER) -> dict[Kind, int]:
+    def examine(self, *, repair: bool = False, later: float = LATER) -> dict[Inconsistency, int]:
         """What is wrong, by kind; with `repair`, what is still wrong afterwards."""
         found = self.look(repair=repair, later=later)
         return {finding.kind: finding.count for finding in (found.open if repair else found.findings)}
@@ -98,13 +98,17 @@ def test_nothing_is_wrong_with_a_sound_installation(installation):
 @pytest.mark.parametrize(
     ("statements", "kind", "mendable"),
     [
-        (("UPDATE document SET status = 'embedding'",), Kind.STUCK_DOCUMENTS, False),
-        (("UPDATE chunk SET text = 'other' WHERE ordinal = 1",), Kind.MISPLACED_CHUNKS, False),
-        (("UPDATE chunk SET start_char = start_char + 1 WHERE ordinal = 1",), Kind.MISPLACED_CHUNKS, False),
-        (("UPDATE document_version SET chunk_count = 1 WHERE chunk_count = 2",), Kind.MISCOUNTED_VERSIONS, False),
-        (("DELETE FROM chunk_vector WHERE key = 1",), Kind.CHUNKS_WITHOUT_VECTOR, False),
-        (("UPDATE chunk SET version = 9, ordinal = 9 WHERE ordinal = 1",), Kind.HIDDEN_CHUNKS, True),
-        ((f"INSERT INTO chunk_vector {VECTOR_OF_99}",), Kind.VECTORS_WITHOUT_CHUNK, True),
+        (("UPDATE document SET status = 'embedding'",), Inconsistency.STUCK_DOCUMENTS, False),
+        (("UPDATE chunk SET text = 'other' WHERE ordinal = 1",), Inconsistency.MISPLACED_CHUNKS, False),
+        (("UPDATE chunk SET start_char = start_char + 1 WHERE ordinal = 1",), Inconsistency.MISPLACED_CHUNKS, False),
+        (
+            ("UPDATE document_version SET chunk_count = 1 WHERE chunk_count = 2",),
+            Inconsistency.MISCOUNTED_VERSIONS,
+            False,
+        ),
+        (("DELETE FROM chunk_vector WHERE key = 1",), Inconsistency.CHUNKS_WITHOUT_VECTOR, False),
+        (("UPDATE chunk SET version = 9, ordinal = 9 WHERE ordinal = 1",), Inconsistency.HIDDEN_CHUNKS, True),
+        ((f"INSERT INTO chunk_vector {VECTOR_OF_99}",), Inconsistency.VECTORS_WITHOUT_CHUNK, True),
     ],
 )  # fmt: skip
 def test_rows_that_contradict_each_other_are_found(installation, statements, kind, mendable):
@@ -125,7 +129,7 @@ def test_rows_that_contradict_each_other_are_found(installation, statements, kin
 def test_full_text_rows_that_do_not_match_the_chunks_are_found_and_made_anew(on_sqlite, statement):
     on_sqlite.run(statement)
 
-    assert on_sqlite.examine() == {Kind.FULL_TEXT_ROWS: 1}
+    assert on_sqlite.examine() == {Inconsistency.FULL_TEXT_ROWS: 1}
     assert on_sqlite.examine(repair=True) == {}
     assert on_sqlite.examine() == {}
 
@@ -134,7 +138,7 @@ def test_a_missing_and_a_resized_original_are_found_and_never_touched(on_sqlite)
     path_of(on_sqlite.files, on_sqlite.first, 1).unlink()
     path_of(on_sqlite.files, on_sqlite.second, 1).write_bytes(b"other")
     path_of(on_sqlite.files, on_sqlite.second, 1).write_bytes(b"cut")
-    wrong = {Kind.MISSING_ORIGINALS: 1, Kind.RESIZED_ORIGINALS: 1}
+    wrong = {Inconsistency.MISSING_ORIGINALS: 1, Inconsistency.RESIZED_ORIGINALS: 1}
 
     assert on_sqlite.examine() == wrong
     assert on_sqlite.examine(repair=True) == wrong
@@ -150,7 +154,7 @@ def test_a_stray_original_goes_and_an_upload_under_way_stays(on_sqlite):
 
     assert on_sqlite.examine(repair=True, later=0.0) == {}
     assert {stray, old} < held(on_sqlite.files), "their rows may be committed in a moment"
-    assert on_sqlite.examine() == {Kind.STRAY_ORIGINALS: 2}
+    assert on_sqlite.examine() == {Inconsistency.STRAY_ORIGINALS: 2}
     assert on_sqlite.examine(repair=True) == {}
     assert held(on_sqlite.files) == known
     assert on_sqlite.examine() == {}
@@ -161,7 +165,7 @@ def test_an_index_that_differs_from_sql_is_found_and_mended(on_sqlite):
     on_sqlite.index.forget(keys[:2])
     on_sqlite.index.add(np.array([500], dtype=np.int64), np.ones((1, EMBEDDER.dim), np.float32))
 
-    assert on_sqlite.examine() == {Kind.INDEX_MISSING: 2, Kind.INDEX_SURPLUS: 1}
+    assert on_sqlite.examine() == {Inconsistency.INDEX_MISSING: 2, Inconsistency.INDEX_SURPLUS: 1}
     assert on_sqlite.examine(repair=True) == {}
     assert on_sqlite.index.current().keys().tolist() == keys.tolist()
 
@@ -184,13 +188,13 @@ def test_what_is_left_is_in_the_metrics_and_goes_when_it_is_mended(on_sqlite):
     metrics = Metrics()
     on_sqlite.index.forget(on_sqlite.chunks.visible_keys())
 
-    def shown(kind: Kind) -> float | None:
+    def shown(kind: Inconsistency) -> float | None:
         return metrics.registry.get_sample_value("footnote_inconsistencies", {"kind": kind.value})
 
     reconciler(on_sqlite, metrics).run(on_sqlite.index, repair=False)
-    assert shown(Kind.INDEX_MISSING) == 3
+    assert shown(Inconsistency.INDEX_MISSING) == 3
     reconciler(on_sqlite, metrics).run(on_sqlite.index, repair=True)
-    assert {kind: shown(kind) for kind in Kind} == dict.fromkeys(Kind, 0)
+    assert {kind: shown(kind) for kind in Inconsistency} == dict.fromkeys(Inconsistency, 0)
     assert metrics.registry.get_sample_value("footnote_reconciled_timestamp_seconds") != 0
 
 

@@ -8,15 +8,34 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from obstore.store import LocalStore
 
 from app.documents.adapters.folder_originals import FolderOriginals
+from app.documents.adapters.local_copies import LocalCopies
+from app.documents.adapters.object_originals import ObjectOriginals
 from app.documents.ports import Originals, new_object_name
 from app.documents.spool import Spool, Spooled
 from app.ids import new_id
+from tests.bucket import empty_bucket
 
 MiB = 1 << 20
 
-STORES: dict[str, Callable[[Path], Originals]] = {"folder": FolderOriginals}
+
+def beside(folder: Path) -> Path:
+    (folder.parent / "apart").mkdir()
+    return folder.parent / "apart"
+
+
+def copies(folder: Path) -> LocalCopies:
+    return LocalCopies(folder / "incoming", most_bytes=MiB)
+
+
+STORES: dict[str, Callable[[Path], Originals]] = {
+    "folder": FolderOriginals,
+    "folder apart": lambda folder: FolderOriginals(beside(folder), apart=True),
+    "objects in a folder": lambda folder: ObjectOriginals(LocalStore(beside(folder)), copies=copies(folder)),
+    "bucket": lambda folder: ObjectOriginals(empty_bucket().store(), copies=copies(folder)),
+}
 """Makes an empty store, given the folder of a spool."""
 
 
@@ -53,7 +72,7 @@ def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return store, store.put(content), content
 
 
-@pytest.mark.parametrize("content", [b"", b"a", b"ab" * MiB], ids=len)
+@pytest.mark.parametrize("content", [b"", b"a", b"ab" * MiB, b"abc" * (3 * MiB)], ids=len)
 def test_what_was_put_is_read_whole(store: Store, content: bytes) -> None:
     name = store.put(content)
 
@@ -74,11 +93,12 @@ def test_any_part_is_read(filled: tuple[Store, str, bytes], data: st.DataObject)
     assert part == content[start : len(content) if end is None else max(start, end)]
 
 
-def test_no_original_is_ever_written_over(store: Store) -> None:
+@pytest.mark.parametrize("second", [b"the second", b"second" * (2 * MiB)], ids=len)
+def test_no_original_is_ever_written_over(store: Store, second: bytes) -> None:
     name = store.put(b"the first")
 
     with pytest.raises(FileExistsError):
-        store.originals.put(name, store.spooled(b"the second"))
+        store.originals.put(name, store.spooled(second))
     assert store.read(name) == b"the first"
 
 

@@ -33,7 +33,7 @@ class Reading:
             files=files,
             passwords=Passwords(),
             wake=bench.worker.wake,
-            forget=bench.index.forget,
+            indexes=bench.indexes,
         )
         self.bench = bench
         self.principal = Principal(library.tenant_id, "u1", "k1", Role.MEMBER)

@@ -1,6 +1,6 @@
 """Runs made of values, for tests of what is done with them."""
 
-from app.evaluation.record import Example, Passage, Run, SetRun
+from app.evaluation.record import Example, ExampleDocument, Run, SetRun
 from app.evaluation.run import overall, summarised
 
 NDCG = "retrieval/hybrid/ndcg@10"
@@ -41,7 +41,7 @@ def scored(*scores: float) -> dict[str, dict[str, float]]:
 
 def example(text: str) -> Example:
     """A retrieval gone wrong whose every text is `text`."""
-    passage = Passage(id=text, title=text, text=text, gold=True)
+    passage = ExampleDocument(id=text, title=text, text=text, gold=True)
     return Example(
         kind="retrieval", id=text, question=text, score=0, gold=[passage], found=[passage], answers=[text], answer=text
     )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.answering.answers.answer import AbstentionReport, Answer, Budget, SourceReport
+from app.answering.answers.answer import AbstentionReport, Answer, SourceReport, WindowUse
 from app.answering.answers.parts import LeadPart, ProsePart, QuotePart, Reason, RefusedPart, paragraphs
 from app.answering.citing.citation import Citation
 from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage
@@ -62,7 +62,6 @@ def answer(text: str, *citations: Citation, answered: bool = True) -> Answer:
     return Answer(
         id="a",
         model="m",
-        answered=answered,
         reason=None if answered else Reason.NOT_IN_SOURCES,
         text=text,
         finish_reason="stop",
@@ -70,7 +69,7 @@ def answer(text: str, *citations: Citation, answered: bool = True) -> Answer:
         parts=paragraphs((text, ProsePart if answered else partial(RefusedPart, reason=Reason.NOT_IN_SOURCES)))[1],
         sources=SourceReport(retrieved=2, presented=(), cited=(), compressed=(), dropped=()),
         usage=TokenUsage(Components(question=7, context=90), {}, (SEARCHED, WRITTEN)),
-        budget=Budget(1000, 100, 97),
+        budget=WindowUse(1000, 100, 97),
         timings_ms={"total": 12.5},
     )
 

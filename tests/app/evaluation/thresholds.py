@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from app.evaluation.risk_coverage import OperatingPoint, Outcome, risk_coverage
+from app.evaluation.risk_coverage import OperatingPoint, ScoredQuestion, risk_coverage
 
 
-def threshold_for(outcomes: Sequence[Outcome], *, false_refusals: float) -> OperatingPoint:
+def threshold_for(outcomes: Sequence[ScoredQuestion], *, false_refusals: float) -> OperatingPoint:
     """The threshold that refuses most while at most so large a share of the answerable questions is refused.
 
     Args:

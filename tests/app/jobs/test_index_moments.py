@@ -1,6 +1,6 @@
 """app.jobs and app.documents.indexes: an ingestion tells each index of its changes at every moment, in order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,9 +9,12 @@ import sqlalchemy as sa
 from app.db.session import Database
 from app.db.tables.documents import chunk
 from app.documents.index_ports import IndexRows
-from app.documents.indexes import Indexes
+from app.documents.intake import Intake
+from app.documents.passwords import Passwords
 from app.errors import StoreUnavailable
+from app.types import Document, Principal, Role
 from retrieval.ports import Keys
+from retrieval.types import Comparison
 from tests.app.db.samples import Library
 from tests.app.jobs.bench import Bench, HookedIndex, eventually
 from tests.databases import migrated_file, sqlite_database
@@ -19,6 +22,15 @@ from tests.databases import migrated_file, sqlite_database
 __all__ = ["migrated_file", "sqlite_database"]
 
 FIRST, SECOND = "The keeper counted ships. " * 20, "The lamp was lit at dusk. " * 20
+
+
+PRINCIPAL = Principal("t1", "u1", "k1", Role.ADMIN)
+CLOSED = Comparison("matter", "$eq", "closed")
+DELETIONS: dict[str, Callable[[Intake, Document], object]] = {
+    "a document": lambda intake, its: intake.delete(its.id, principal=PRINCIPAL),
+    "all that match": lambda intake, _: intake.delete_matching(CLOSED, principal=PRINCIPAL, collection_id=None),
+    "a collection": lambda intake, its: intake.delete_collection(its.collection_id, principal=PRINCIPAL, force=True),
+}
 
 
 class Recording(HookedIndex):
@@ -30,6 +42,7 @@ class Recording(HookedIndex):
         self.told: list[tuple[str, int]] = []
         self.seen: dict[str, int] = {}
         self.rows: dict[str, IndexRows] = {}
+        self.gone: list[list[int]] = []
         self._database = database
 
     def stage(self, rows: Sequence[IndexRows]) -> None:
@@ -45,6 +58,7 @@ class Recording(HookedIndex):
 
     def remove_in(self, connection: sa.Connection, keys: Keys) -> None:
         self._tell("remove_in", len(keys), connection)
+        self.gone.append(keys.tolist())
 
     def publish(self, rows: Sequence[IndexRows]) -> None:
         self._tell("publish", sum(len(each.keys) for each in rows))
@@ -52,6 +66,7 @@ class Recording(HookedIndex):
 
     def forget(self, keys: Keys) -> None:
         self._tell("forget", len(keys))
+        self.gone.append(keys.tolist())
         super().forget(keys)
 
     def _tell(self, moment: str, count: int, connection: sa.Connection | None = None) -> None:
@@ -91,8 +106,7 @@ def test_rows_are_staged_before_the_commit_written_inside_it_and_published_after
         "publish": document.chunks,
     }
     staged, written = index.rows["stage"], index.rows["write_in"]
-    assert len(staged.keys) == 0
-    assert written.keys.tolist() == bench.chunks.visible_keys().tolist()
+    assert staged.keys.tolist() == written.keys.tolist() == bench.chunks.visible_keys().tolist()
     assert (written.tenant_id, written.collection_id) == ("t1", document.collection_id)
     assert (written.document_id, written.version) == (document.id, 1)
     assert len(written.texts) == len(written.vectors) == document.chunks
@@ -134,9 +148,35 @@ def test_without_its_stage_nothing_is_committed_and_the_job_is_tried_again(bench
     assert found.chunks == len(bench.chunks.visible_keys())
 
 
-def test_nothing_to_forget_is_told_to_no_index(bench: Bench) -> None:
+@pytest.mark.parametrize("deletion", DELETIONS)
+def test_a_deletion_is_told_inside_its_transaction_and_after_it(bench: Bench, deletion: str) -> None:
+    index = recording(bench)
+    document = bench.until(bench.upload(FIRST, metadata={"matter": "closed"}), "indexed")
+    eventually(lambda: len(index) == document.chunks)
+    keys = bench.chunks.visible_keys().tolist()
+    index.told.clear()
+    intake = Intake(
+        documents=bench.library.documents,
+        collections=bench.library.collections,
+        files=bench.files,
+        passwords=Passwords(),
+        wake=lambda: None,
+        indexes=bench.indexes,
+    )
+
+    DELETIONS[deletion](intake, document)
+
+    assert index.told == [("remove_in", document.chunks), ("forget", document.chunks)]
+    assert index.gone == [keys, keys]
+    assert index.seen["remove_in"] == document.chunks, "others see the chunks until the commit"
+    assert index.seen["remove_in, inside"] == index.seen["forget"] == 0
+
+
+def test_nothing_to_forget_is_told_to_no_index(bench: Bench, sqlite_database: Database) -> None:
     index = recording(bench)
 
-    Indexes(index, bench.lexical).forget(bench.chunks.visible_keys())
+    bench.indexes.forget(bench.chunks.visible_keys())
+    with sqlite_database.write() as connection:
+        bench.indexes.remove_in(connection, bench.chunks.visible_keys())
 
     assert index.told == []

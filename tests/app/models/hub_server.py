@@ -19,7 +19,8 @@ class Hub:
     """What the server has, and what it was asked.
 
     `lies` are files whose content differs from what the hub says of them; `cut` are files that break off once, after
-    so many bytes; `missing` are files that it lists and does not send.
+    so many bytes; `missing` are files that it lists and does not send; `held` are files of which half is sent
+    before the event.
     """
 
     url: str
@@ -28,6 +29,7 @@ class Hub:
     lies: dict[str, bytes] = field(default_factory=dict)
     cut: dict[str, int] = field(default_factory=dict)
     missing: set[str] = field(default_factory=set)
+    held: dict[str, threading.Event] = field(default_factory=dict)
     status: int = 200
     error: str = ""
     sent: list[tuple[str, int]] = field(default_factory=list)
@@ -109,15 +111,34 @@ def serving_hub() -> Iterator[Hub]:
             if body:
                 hub.sent.append((name, start))
             end = hub.cut.pop(name, len(content)) if body else len(content)
-            self.reply(content[start:], headers, status=206 if start else 200, body=body, sent=end - start)
+            self.reply(
+                content[start:],
+                headers,
+                status=206 if start else 200,
+                body=body,
+                sent=end - start,
+                held=hub.held.get(name),
+            )
 
         def reply(
-            self, content: bytes, headers: Mapping[str, str], *, status: int = 200, body: bool, sent: int | None = None
+            self,
+            content: bytes,
+            headers: Mapping[str, str],
+            *,
+            status: int = 200,
+            body: bool,
+            sent: int | None = None,
+            held: threading.Event | None = None,
         ) -> None:
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(content))}.items():
                 self.send_header(name, value)
             self.end_headers()
+            if body and held is not None:
+                self.wfile.write(content[: len(content) // 2])
+                self.wfile.flush()
+                held.wait()
+                content, sent = content[len(content) // 2 :], None
             if body:
                 self.wfile.write(content[:sent])
             if sent is not None and sent < len(content):

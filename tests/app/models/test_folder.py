@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import SetupError
-from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT, Kind
+from app.models.catalog import ALL_MINILM_L6_V2, SMOLLM2_135M_INSTRUCT, ModelTask
 from app.models.folder import missing_message, resolve, status
 from app.models.manifest import write_manifest
 
@@ -49,7 +49,7 @@ def test_anything_else_is_refused_with_the_three_choices(models_dir: Path, nonse
 def test_status_tells_present_from_absent_and_sound_from_damaged(models_dir: Path) -> None:
     embedder, generator = status(models_dir)
 
-    assert (embedder.name, embedder.kind, embedder.licence) == ("all-MiniLM-L6-v2", Kind.EMBEDDER, "Apache-2.0")
+    assert (embedder.name, embedder.kind, embedder.licence) == ("all-MiniLM-L6-v2", ModelTask.EMBEDDER, "Apache-2.0")
     assert (embedder.present, embedder.bytes, embedder.sound) == (True, 5, True)
     assert (generator.name, generator.present, generator.bytes, generator.sound) == (
         SMOLLM2_135M_INSTRUCT.name,

@@ -5,8 +5,8 @@ from typing import Any
 
 from app.answering.conversations.conversations import Conversations
 from app.answering.generating.model_class import ModelClass
-from app.answering.question import Limits
-from app.answering.quoting.quoter import Quoter
+from app.answering.question import AnswerDefaults
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.answer_citations import AnswerCitationRepository
@@ -15,10 +15,11 @@ from app.documents.adapters.faiss_vectors import FaissVectors
 from app.documents.adapters.word_index import WordIndex
 from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
+from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.server.serving import Models
 from app.server.state import State
-from app.telemetry.stations import station
+from app.telemetry.stations import timed
 from generation.ports import Engine, Tokenizer
 from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor
@@ -32,8 +33,8 @@ from tests.generation.fakes import LetterTokenizer
 from tests.ingestion.small_tokenizer import word_piece
 from tests.retrieval.fakes import HashingEmbedder
 
-LIMITS = Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=8)
-ANY_EVIDENCE = Limits(max_context_tokens=2000, max_output_tokens=200, min_evidence=-1.0, max_waiting=4)
+LIMITS = AnswerDefaults(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=8)
+ANY_EVIDENCE = AnswerDefaults(max_context_tokens=2000, max_output_tokens=200, min_evidence=-1.0, max_waiting=4)
 
 _PARTS = ("corpus", "history", "access", "usage", "limits", "telemetry", "serving")
 
@@ -52,7 +53,7 @@ def stations(
     quote_unverified: bool = False,
     sure_quotes_answer: bool = False,
     model_class: ModelClass = ModelClass.QUOTES,
-    limits: Limits = LIMITS,
+    limits: AnswerDefaults = LIMITS,
     passwords: Passwords | None = None,
     extractor: Extractor | None = None,
     remembers: bool = False,
@@ -86,21 +87,18 @@ def stations(
         chunks=chunks,
     )
     lexical = WordIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)
-    worker = Worker(
+    ingestion = Ingestion(
         jobs=state.corpus.jobs,
         files=state.corpus.files,
         pipeline=Pipeline(
-            extractor or LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, station=station
+            extractor or LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, timed=timed
         ),
-        embedder=embedder,
-        indexes=Indexes(index, lexical),
-        ledger=ledger,
-        metrics=state.telemetry.metrics,
-        boot_id="boot-1",
-        passwords=passwords,
+        billing=Billing(ledger, embedder),
         instruments=state.telemetry.instruments,
+        passwords=Passwords() if passwords is None else passwords,  # an empty one is false
     )
-    found = search or Search(index, lexical, chunks, station=station)
+    worker = Worker(ingestion, indexes=Indexes(index, lexical), boot_id="boot-1")
+    found = search or Search(index, lexical, chunks, timed=timed)
     selects = selects or reader is not None or quotes is not QuotesAs.NOTHING or quote_unverified
     answerer = make_answerer(
         finder=Finder(search=found, vectors=QuestionVectors(embedder), reranker=reranker),
@@ -109,7 +107,7 @@ def stations(
         contents=state.corpus.contents,
         ledger=ledger,
         limits=limits,
-        quoter=Quoter(embedder=embedder, reader=reader) if selects else None,
+        passage_reader=PassageReader(embedder=embedder, reader=reader) if selects else None,
         quotes=quotes,
         quote_unverified=quote_unverified,
         sure_quotes_answer=sure_quotes_answer,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.db.generations import Generation, GenerationStatus
+from app.db.generations import GenerationStatus, IndexGeneration
 from app.errors import SetupError
 from app.server.assembly import recorded_settings
 from app.server.bootstrap import build
@@ -91,7 +91,7 @@ def test_an_embedder_that_is_gone_while_its_vectors_are_needed_is_told_at_the_st
 
 
 def test_the_recorded_settings_name_the_embedder_its_precision_and_its_dimensions(tmp_path):
-    generation = Generation(
+    generation = IndexGeneration(
         id=1, model="m", revision="abc-int8", dim=128, source="org/m", status=GenerationStatus.ACTIVE,
         created_at=0.0, activated_at=None, replaced_at=None, rejected_at=None, purged_at=None,
     )  # fmt: skip

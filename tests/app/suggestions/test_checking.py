@@ -1,11 +1,13 @@
-"""Drafted questions are kept only where asking them finds their own sentence, confirmed, in everything and alone."""
+"""Drafted questions are kept only where asking them finds their own sentence, in everything and alone."""
 
 from collections.abc import Callable
+
+import pytest
 
 from app.answering.citing.citation import CONFIRMED
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.states.reading import Quote, Selection
+from app.answering.states.reading import Extract, Selection
 from app.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
 from app.suggestions.drafting import Proposal
 from retrieval.types import Hit, Scores, Source, Span
@@ -33,7 +35,7 @@ def selection(
 ) -> Selection:
     found = chunk(TEXT)
     source = Source(1, Hit(found, Scores(fused=1.0)), (Span(0, len(TEXT)),), "", TEXT, 1, compressed=False)
-    quote = Quote(source, span, TEXT[span.start_char : span.end_char], score, highlight)
+    quote = Extract(source, span, TEXT[span.start_char : span.end_char], score, highlight)
     return Selection((quote,), score, outcome)  # type: ignore[arg-type]
 
 
@@ -42,6 +44,7 @@ def check(
     *proposals: Proposal,
     document: str = "doc_1",
     alone: bool = False,
+    whole: str = "",
     stopping: Callable[[], bool] = lambda: False,
     on_kept: Callable[[tuple[Suggestion, ...]], None] = lambda _: None,
 ) -> tuple[tuple[Suggestion, ...], list[Question]]:
@@ -58,6 +61,7 @@ def check(
         alone=alone,
         select=select,
         meter_of=meter_of,
+        whole=whole,
         stopping=stopping,
         on_kept=on_kept,
     )
@@ -85,11 +89,9 @@ def test_where_nothing_else_may_be_read_it_is_asked_once() -> None:
     assert (len(kept), len(asked)) == (1, 1)
 
 
-def test_it_is_not_kept_unless_its_own_sentence_is_the_first_quote_and_confirmed() -> None:
-    below = CONFIRMED - 0.01
+def test_it_is_not_kept_unless_it_is_answered_with_its_own_sentence_first() -> None:
     for answered in (
         None,
-        selection(score=below),
         selection(outcome="unsure"),
         selection(span=Span(58, 86), highlight=Span(81, 85)),
         selection(highlight=None),
@@ -100,9 +102,54 @@ def test_it_is_not_kept_unless_its_own_sentence_is_the_first_quote_and_confirmed
 
 
 def test_it_is_not_kept_where_the_document_alone_is_answered_otherwise() -> None:
-    kept, _ = check(lambda asked: selection() if asked.scope.document_ids is None else selection(score=0.5))
+    other = selection(span=Span(58, 86), highlight=Span(81, 85))
+    kept, _ = check(lambda asked: selection() if asked.scope.document_ids is None else other)
 
     assert kept == ()
+
+
+@pytest.mark.parametrize(("everywhere", "alone"), [(0.97, 0.5), (0.5, 0.97), (CONFIRMED - 0.01, CONFIRMED - 0.01)])
+def test_one_that_is_not_confirmed_both_times_is_told_apart(everywhere: float, alone: float) -> None:
+    kept, _ = check(lambda asked: selection(score=everywhere if asked.scope.document_ids is None else alone))
+
+    assert kept == (Suggestion("When was the ferry built?", SENTENCE, "1987", confirmed=False),)
+
+
+def test_the_confirmed_go_first_and_leave_no_room_for_others_of_their_sentence() -> None:
+    def answer(asked: Question) -> Selection:
+        at = 29 * int(asked.text.split()[1])
+        score = 0.97 if asked.text.endswith("sure") else 0.6
+        return selection(score=score, span=Span(at, at + 28), highlight=Span(at + 23, at + 27))
+
+    asked = [proposal(text, int(text.split()[1])) for text in ("When 0", "When 1", "When 1 sure", "When 2 sure")]
+    told: list[list[str]] = []
+    kept, _ = check(answer, *asked, on_kept=lambda so_far: told.append([one.question for one in so_far]))
+
+    assert [(one.question, one.confirmed) for one in kept] == [
+        ("When 1 sure", True), ("When 2 sure", True), ("When 0", False)
+    ]  # fmt: skip
+    assert told == [["When 1 sure"], ["When 1 sure", "When 2 sure"]]
+
+
+def test_where_fewer_than_three_are_left_the_document_is_asked_what_it_is_about() -> None:
+    whole = "What is this document about?"
+    kept, asked = check(lambda one: selection(score=0.95, highlight=None) if one.text == whole else None, whole=whole)
+
+    assert kept == (Suggestion(whole, SENTENCE, TEXT[SENTENCE.start_char : SENTENCE.end_char]),)
+    assert [one.scope.document_ids for one in asked if one.text == whole] == [("doc_1",)]
+    assert len({one.run_id for one in asked}) == len(asked)
+    for refused in (None, selection(outcome="unsure")):
+        assert check(lambda _, refused=refused: refused, whole=whole)[0] == ()  # type: ignore[misc]
+
+
+def test_where_three_are_left_it_is_not_asked_what_it_is_about() -> None:
+    def answer(asked: Question) -> Selection:
+        at = 29 * int(asked.text.split()[-1])
+        return selection(span=Span(at, at + 28), highlight=Span(at + 23, at + 27))
+
+    kept, _ = check(answer, *[proposal(f"When {at}", at) for at in range(3)], whole="What is it about?")
+
+    assert [one.question for one in kept] == ["When 0", "When 1", "When 2"]
 
 
 def test_at_most_three_are_kept_none_of_the_same_sentence() -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from app.suggestions.drafting import proposals
+from app.answering.understanding.documents.asking import wanted_overview
+from app.suggestions.drafting import asks_for_whole, proposals
 from retrieval.types import Chunk
 
 FILLER = "This is what was said of it by the people of the town, and it is not more than that."
@@ -206,3 +207,23 @@ def test_a_sentence_that_is_too_long_to_read_at_a_glance_becomes_none() -> None:
 
     assert drafted(f"{fits}they say.")
     assert drafted(f"{longer}they say.") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (FILLER, "What is this document about?"),
+        ("Die Fähre wurde 1987 gebaut, und sie ist der Stolz der Linie.", "Worum geht es in diesem Dokument?"),
+        ("Le bac a été construit en 1987, et il est la fierté de la ligne.", "De quoi parle ce document ?"),
+        ("El transbordador se construyó en 1987 y es el orgullo de la línea.", "¿De qué trata este documento?"),
+        ("Färjan byggdes 1987 och är linjens stolthet.", "What is this document about?"),
+        ("", "What is this document about?"),
+    ],
+)
+def test_what_a_document_is_about_is_asked_in_a_language_that_is_understood(text: str, question: str) -> None:
+    asked = asks_for_whole([chunk(text)])
+    wanted = wanted_overview(asked)
+
+    assert asked == question
+    assert wanted is not None
+    assert wanted.at_hand

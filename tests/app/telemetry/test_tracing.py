@@ -22,7 +22,7 @@ from app.server.bootstrap import build
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.telemetry.otel import OtelTracer, open_tracer
-from app.telemetry.stations import Instruments, current, station, traceparent
+from app.telemetry.stations import Instruments, current, timed, traceparent
 from app.telemetry.tracing import NO_TRACES
 from generation.ports import Engine
 from generation.remote import RemoteEngine
@@ -64,8 +64,8 @@ def parent_of(span: ReadableSpan) -> int:
 def test_stations_are_spans_within_the_request_which_is_within_its_caller():
     traced = Traced()
     work = traced.instruments.request("POST /v1/ask", parent=CALLER, attributes={"http.request.method": "POST"})
-    with work.active(), station("retrieve"):
-        with station("dense"):
+    with work.active(), timed("retrieve"):
+        with timed("dense"):
             inner = traceparent()
     work.span.end()
 
@@ -88,7 +88,7 @@ def test_a_callers_decision_is_followed_and_the_ratio_is_for_the_others(parent, 
 def test_an_error_is_its_type_alone():
     traced = Traced()
     work = traced.instruments.request("GET /", parent=None, attributes={})
-    with pytest.raises(ValueError, match="canary"), work.active(), station("dense"):
+    with pytest.raises(ValueError, match="canary"), work.active(), timed("dense"):
         raise ValueError("canary")
 
     span = traced.spans["dense"]
@@ -121,7 +121,7 @@ def test_a_job_is_a_trace_of_its_own_linked_to_the_request_that_queued_it():
 def test_without_an_endpoint_nobody_traces():
     assert open_tracer("", ratio=1.0, version="1") is NO_TRACES
     assert traceparent() is None
-    with current().active(), station("dense") as measured:
+    with current().active(), timed("dense") as measured:
         pass
     assert measured.seconds > 0
 

@@ -9,7 +9,7 @@ from generation.config import EngineConfig
 from generation.engine import LocalEngine
 from generation.graphs import CudaCapture
 from generation.runner import ModelRunner
-from generation.scheduler import Work
+from generation.scheduler import ScheduledTokens
 from generation.sequence import SequenceState
 from generation.speculation import SpeculationPolicy
 from generation.speculator import Speculator
@@ -87,7 +87,7 @@ class _TimedRunner(ModelRunner):
 
     spans: Spans
 
-    def run(self, plan: Sequence[Work[SequenceState]]) -> list[Sample]:
+    def run(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> list[Sample]:
         """See `ModelRunner.run`."""
         began = time.perf_counter()
         try:

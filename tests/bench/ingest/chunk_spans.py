@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor
 from ingestion.normalise import normalise
-from ingestion.types import Extraction, Passage
+from ingestion.types import ChunkDraft, Extraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def coverage(folder: Path, chunker: Chunker) -> Coverage:
     Raises:
         ValueError: A gold span is not in its document.
     """
-    chunked: dict[str, tuple[Extraction, list[Passage]]] = {}
+    chunked: dict[str, tuple[Extraction, list[ChunkDraft]]] = {}
     for row in _rows(folder / "corpus.jsonl"):
         extraction = _extraction(row["text"])
         chunked[row["_id"]] = (extraction, chunker.chunk(extraction))

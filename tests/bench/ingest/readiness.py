@@ -80,6 +80,7 @@ def _fill(data_dir: Path, documents: int, rng: np.random.Generator, *, first: in
             versions = [
                 _version(state, number, generation, _unit(rng, info.dim), _prose(rng, words)) for number in numbers
             ]
+            state.corpus.jobs.take_keys({version.job: len(version.passages) for version in versions})
             for result in state.corpus.jobs.commit_all(versions):
                 assert result.written
 

@@ -24,7 +24,7 @@ from app.usage.reports.raw_ledger import LineFilter, RawLedger
 from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.builder import RollupBuilder
 from app.usage.rollups.rollups import Rollups
-from app.usage.rollups.spans import Span
+from app.usage.rollups.spans import BucketRange
 from app.usage.rollups.sums import EVENTS, read
 from tests.app.usage.samples import reservation
 from tests.bench.ledger.generated_calls import DAY, START, TENANT, YEAR, generate
@@ -103,15 +103,15 @@ class Layout:
 
     def both_ends(self) -> None:
         """The lines at the two ends of a range, in one question as reports ask it."""
-        self._lines(*(Span(end, _us(START + self.draw.randrange(YEAR)), 0) for end in (0, 1)), seconds=450)
+        self._lines(*(BucketRange(end, _us(START + self.draw.randrange(YEAR)), 0) for end in (0, 1)), seconds=450)
 
     def one_end(self) -> None:
         """The lines at one of them."""
-        self._lines(Span(0, _us(START + self.draw.randrange(YEAR)), 0), seconds=450)
+        self._lines(BucketRange(0, _us(START + self.draw.randrange(YEAR)), 0), seconds=450)
 
     def day_of_lines(self) -> None:
         """All lines of a day, as a report reads them that has no sums to read."""
-        self._lines(Span(0, _us(START + self.draw.randrange(YEAR - DAY)), 0), seconds=DAY)
+        self._lines(BucketRange(0, _us(START + self.draw.randrange(YEAR - DAY)), 0), seconds=DAY)
 
     def report(self) -> None:
         """Thirty days by model and day within the last month, from sums and from lines at both ends."""
@@ -148,7 +148,7 @@ class Layout:
         )
         return {"seconds": _seconds(lambda: administer(self.url, *statements)), **self.size()}
 
-    def _lines(self, *its_spans: Span, seconds: int) -> None:
+    def _lines(self, *its_spans: BucketRange, seconds: int) -> None:
         spans = [span._replace(end=span.start + _us(seconds)) for span in its_spans]
         with self.database.read() as connection:
             read(connection, EVENTS, spans, TENANT, _ZONE, ("model",), {})

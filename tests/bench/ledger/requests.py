@@ -22,7 +22,7 @@ from typing import Any
 import sqlalchemy as sa
 from rich.console import Console
 
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.api.application import create_app
 from app.db.tables.ledger import usage_event
 from app.server.state import State
@@ -32,7 +32,7 @@ from generation.types import EngineStats, GenerationRequest, ModelInfo
 from tests.bench.ledger.client import Client
 from tests.faults.metered import metered, scripted
 
-_LIMITS = Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=64)
+_LIMITS = AnswerDefaults(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=64)
 _CANCELLED = 0.3
 
 

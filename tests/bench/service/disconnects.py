@@ -25,7 +25,7 @@ import sqlalchemy as sa
 import uvicorn
 from rich.console import Console
 
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.api.application import create_app
 from app.db.tables.ledger import usage_event
 from app.server.state import State
@@ -37,7 +37,7 @@ from tests.faults.metered import metered, scripted
 from tests.generation.fakes import LetterTokenizer
 from tests.server import ADMIN_KEY
 
-LIMITS = Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=64)
+LIMITS = AnswerDefaults(max_context_tokens=2000, max_output_tokens=64, min_evidence=0.3, max_waiting=64)
 _LENGTHS = (5, 40, 180)
 _STAYS = 0.2
 _CLIENTS = 32

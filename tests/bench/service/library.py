@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 from app.server.state import State
-from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
+from ingestion.types import Block, BlockKind, ChunkDraft, Extraction, MediaType, PageRange
 from retrieval.ports import Embedder
 from tests.app.db.samples import Library, generation_of
 from tests.bench.retrieval.chunks import CHUNKS_A_DOCUMENT, Texts
@@ -63,15 +63,15 @@ def _generated(count: int) -> Iterator[Paragraph]:
         yield entry.heading, f"{entry.text.capitalize()}."
 
 
-def _extraction(paragraphs: tuple[Paragraph, ...]) -> tuple[Extraction, list[Passage]]:
-    passages: list[Passage] = []
+def _extraction(paragraphs: tuple[Paragraph, ...]) -> tuple[Extraction, list[ChunkDraft]]:
+    passages: list[ChunkDraft] = []
     blocks: list[Block] = []
     start = 0
     for ordinal, (title, text) in enumerate(paragraphs):
         end = start + len(text)
         blocks.append(Block(BlockKind.PARAGRAPH, start, end, 1, (title,)))
         passages.append(
-            Passage(
+            ChunkDraft(
                 ordinal=ordinal,
                 start_char=start,
                 end_char=end,
@@ -85,4 +85,4 @@ def _extraction(paragraphs: tuple[Paragraph, ...]) -> tuple[Extraction, list[Pas
         )
         start = end + 2
     whole = "\n\n".join(text for _, text in paragraphs)
-    return Extraction(MediaType.TEXT, None, whole, (Page(1, 0, len(whole)),), tuple(blocks)), passages
+    return Extraction(MediaType.TEXT, None, whole, (PageRange(1, 0, len(whole)),), tuple(blocks)), passages

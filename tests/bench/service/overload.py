@@ -26,7 +26,7 @@ from typing import Any
 
 import httpx
 
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.server.process import freeze_loaded_objects
 from app.server.state import State
 from tests.faults.forked import ForkedServer
@@ -61,7 +61,7 @@ class Sent:
 @contextmanager
 def paced(data_dir: Path) -> Iterator[State]:
     """The application over a scripted model of `_STEP_S` a step."""
-    limits = Limits(max_context_tokens=2000, max_output_tokens=64, min_evidence=-1.0, max_waiting=64)
+    limits = AnswerDefaults(max_context_tokens=2000, max_output_tokens=64, min_evidence=-1.0, max_waiting=64)
     with metered(data_dir, engine=scripted(step_seconds=_STEP_S), limits=limits) as state:
         freeze_loaded_objects()  # as `app.server.model_loading` does
         yield state

@@ -22,7 +22,7 @@ import uvicorn
 from app.answering.conversations.conversations import Conversations
 from app.answering.fitting import Fitting
 from app.answering.generating.cached_tokenizer import CachedTokenizer
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.verification.metered_models import Verification
@@ -112,9 +112,9 @@ def serving(
             engine.close()
 
 
-def _limits(settings: Settings, *, small: bool) -> Limits:
+def _limits(settings: Settings, *, small: bool) -> AnswerDefaults:
     """The settings' own, by which nothing is refused for want of evidence: the stand-in for an embedder knows none."""
-    return Limits(
+    return AnswerDefaults(
         max_context_tokens=settings.max_context_tokens * (4 if small else 1),
         max_output_tokens=settings.max_output_tokens,
         min_evidence=-1.0,

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from generation.remote_config import RemoteConfig
-from generation.remote_protocol import Chunk
+from generation.remote_protocol import StreamChunk
 from generation.remote_server import CompletionServer, ServerFailed
 from tests.fuzz.target import Case, as_bytes, as_text, cut_up
 
@@ -118,7 +118,7 @@ def _well_formed(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-async def _read(case: Case) -> tuple[list[Chunk], str | None]:
+async def _read(case: Case) -> tuple[list[StreamChunk], str | None]:
     """The chunks that came, and the failure in words."""
     handled = asyncio.Event()
 
@@ -134,7 +134,7 @@ async def _read(case: Case) -> tuple[list[Chunk], str | None]:
     listening = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
     client = CompletionServer(RemoteConfig(base_url=f"http://127.0.0.1:{port}/v1", model="m", read_timeout_s=30))
-    chunks, failure = list[Chunk](), None
+    chunks, failure = list[StreamChunk](), None
     try:
         async with client.complete({"model": "m"}) as found:
             async for chunk in found:

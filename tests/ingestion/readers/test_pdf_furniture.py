@@ -1,19 +1,19 @@
 """ingestion.readers.pdf_furniture: what runs along the pages is marked once and dropped where it repeats."""
 
 from ingestion.readers.pdf_furniture import without_furniture
-from ingestion.readers.pdf_lines import Line
+from ingestion.readers.pdf_lines import PrintedLine
 
 
-def line(text: str, bottom: float, *, size: float = 10, row: bool = False) -> Line:
-    return Line(text, 72, bottom, 72 + 5 * len(text), bottom + size, size, row=row)
+def line(text: str, bottom: float, *, size: float = 10, row: bool = False) -> PrintedLine:
+    return PrintedLine(text, 72, bottom, 72 + 5 * len(text), bottom + size, size, row=row)
 
 
-def body(number: int) -> list[Line]:
+def body(number: int) -> list[PrintedLine]:
     """Twelve lines that no other page has."""
     return [line(f"{'abcdefghi'[number]} {'mnopqrstuvwx'[at]} prose", 700 - 12 * at) for at in range(12)]
 
 
-def shown(pages: list[list[Line]]) -> tuple[list[str], int]:
+def shown(pages: list[list[PrintedLine]]) -> tuple[list[str], int]:
     """The texts that are marked, and the number of lines that are left out."""
     found = without_furniture(pages)
     marked = [one.text for lines in found for one in lines if one.furniture]

@@ -4,7 +4,7 @@ from app.answering.question import Question
 from app.answering.understanding.documents.asking import Wanted, wanted_overview
 from app.answering.understanding.documents.names import closest, names, searched
 from app.answering.understanding.documents.which import named_in_reply
-from app.db.catalogue import Catalogue, CatalogueRepository, Listed, Named
+from app.db.catalogue import Catalogue, CatalogueRepository, ListedDocument, Named
 
 KNOWN = 0.95
 """The probability that the question is answered where it names the document, or no other is in scope.
@@ -59,7 +59,7 @@ class DocumentsMeant:
             named = all(names(wanted, one) for one in close)
             if not (told_apart and named) or any(one.id in question.preferred for one in close):
                 return None
-            listed = tuple(Listed(one.filename, one.title) for one in close[:limit])
+            listed = tuple(ListedDocument(one.filename, one.title) for one in close[:limit])
             return Catalogue(searchable=len(listed), waiting=0, newest=listed, collections=())
         described = bool(wanted.words) and not wanted.pointed
         if described or not wanted.explicit or self._at_hand(question) is not None:

@@ -5,6 +5,7 @@ import type { Generators, ServerTest } from "../api/types";
 import { t } from "../strings";
 import { CopyButton } from "../ui/CopyButton";
 import { ProblemNote } from "../ui/ProblemNote";
+import { AddModel } from "./AddModel";
 import { Field } from "./Form";
 import { refusalOf } from "./fields";
 import { gigabytes } from "./gigabytes";
@@ -27,6 +28,7 @@ export function ModelChoice() {
         {found.isError && <ProblemNote problem={found.error} onRetry={() => void found.refetch()} />}
         {found.isSuccess && <Choice generators={found.data} />}
       </Section>
+      {found.isSuccess && <AddModel proposed={found.data.larger} />}
       <RemoteServer />
     </>
   );

@@ -49,6 +49,89 @@ export interface components {
       key: components["schemas"]["NewKeyBody"];
     };
     /**
+     * AdditionBody
+     * @description The addition of a model.
+     */
+    AdditionBody: {
+      /**
+       * Id
+       * @description Identifier of the addition.
+       * @example mod_01jd2x8k3vq5zt7m9n4r6s8w0y
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `model_addition`.
+       * @default model_addition
+       * @constant
+       */
+      object: "model_addition";
+      /**
+       * Model
+       * @description The model's id at the hub; FOOTNOTE_GENERATOR for it.
+       * @example Qwen/Qwen3-1.7B
+       */
+      model: string;
+      /**
+       * Commit
+       * @description The commit of the hub that is downloaded.
+       */
+      commit: string;
+      /**
+       * Licence
+       * @description Its licence as the hub names it, or `unknown`.
+       * @example apache-2.0
+       */
+      licence: string;
+      /**
+       * Bytes
+       * @description Size of the files that are downloaded.
+       * @example 4063515200
+       */
+      bytes: number;
+      /**
+       * Done Bytes
+       * @description How much of that is here.
+       */
+      done_bytes: number;
+      /** @description Whether it is downloading, added, failed or cancelled. */
+      state: components["schemas"]["AdditionState"];
+      /**
+       * Detail
+       * @description The reason of a failure in one sentence; else null.
+       */
+      detail: string | null;
+      /**
+       * Started At
+       * @description Unix seconds.
+       */
+      started_at: number;
+    };
+    /**
+     * AdditionState
+     * @description How far an addition is.
+     * @enum {string}
+     */
+    AdditionState: "downloading" | "added" | "failed" | "cancelled";
+    /**
+     * AdditionsBody
+     * @description The additions since the server started.
+     */
+    AdditionsBody: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The newest first, at most 20.
+       */
+      data: components["schemas"]["AdditionBody"][];
+    };
+    /**
      * AlertBody
      * @description An alert: a threshold of a budget was passed.
      */
@@ -237,7 +320,7 @@ export interface components {
       /** @description Token usage and cost. */
       usage: components["schemas"]["UsageBody"];
       /** @description The use of the context window. */
-      budget: components["schemas"]["app__api__schemas__answers__BudgetBody"];
+      budget: components["schemas"]["WindowUseBody"];
       /**
        * Timings Ms
        * @description Durations in milliseconds: queue, retrieve, rerank, first_token, total.
@@ -755,6 +838,110 @@ export interface components {
        * @description One result per group; empty without usage.
        */
       results: components["schemas"]["UsageResult"][];
+    };
+    /**
+     * BudgetBody
+     * @description A budget as administrators see it.
+     */
+    BudgetBody: {
+      /**
+       * Id
+       * @description The budget's id.
+       * @example budget_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `budget`.
+       * @default budget
+       * @constant
+       */
+      object: "budget";
+      /**
+       * Scope Type
+       * @description tenant, user, key or collection.
+       */
+      scope_type: string;
+      /**
+       * Scope Id
+       * @description Id of the scope whose calls count.
+       */
+      scope_id: string;
+      /**
+       * Unit
+       * @description tokens or cost.
+       */
+      unit: string;
+      /**
+       * Currency
+       * @description Currency of a budget in money, ISO 4217 in lower case; null for a budget in tokens.
+       */
+      currency: string | null;
+      /**
+       * Limit
+       * @description A whole number of tokens, or an amount of money as a decimal string with at most 12 decimals.
+       */
+      limit: number | string;
+      /**
+       * Period
+       * @description minute, day, month or total.
+       */
+      period: string;
+      /**
+       * Tz
+       * @description IANA time zone of its days and months.
+       */
+      tz: string;
+      /**
+       * Enforcement
+       * @description hard or soft.
+       */
+      enforcement: string;
+      /**
+       * Used
+       * @description Used in this period by completed calls.
+       */
+      used: number | string;
+      /**
+       * Reserved
+       * @description Reserved by running calls.
+       */
+      reserved: number | string;
+      /**
+       * Remaining
+       * @description Remaining for new calls, at least 0.
+       */
+      remaining: number | string;
+      /**
+       * Reset At
+       * @description When the period ends, Unix seconds; null: never.
+       */
+      reset_at: number | null;
+      /**
+       * Thresholds
+       * @description Percentages of the limit at which alerts fire.
+       */
+      thresholds: number[];
+      /**
+       * Webhook Url
+       * @description URL that alerts are posted to; empty: alerts are only logged.
+       */
+      webhook_url: string;
+      /**
+       * Series
+       * @description Number of the count; every reset begins a new one.
+       */
+      series: number;
+      /**
+       * Created By
+       * @description The user who created it.
+       */
+      created_by: string;
+      /**
+       * Created At
+       * @description Unix seconds.
+       */
+      created_at: number;
     };
     /**
      * BudgetPatch
@@ -2233,7 +2420,7 @@ export interface components {
       summary: components["schemas"]["SummaryQuoteBody"][];
       /**
        * Questions
-       * @description At most three questions that it answers; each was asked, and its answer confirmed.
+       * @description At most three questions that it answers, the confirmed first; each was asked of it. Where rules find fewer, the last is what the document is about.
        */
       questions: components["schemas"]["SuggestedQuestionBody"][];
       /**
@@ -2998,7 +3185,7 @@ export interface components {
        * @description Kind of inconsistency.
        * @example stray_originals
        */
-      code: components["schemas"]["Kind"];
+      code: components["schemas"]["Inconsistency"];
       /**
        * Count
        * @description Number of inconsistencies.
@@ -3376,6 +3563,24 @@ export interface components {
        */
       rerank: number | null;
     };
+    /**
+     * Inconsistency
+     * @description The kinds of inconsistency.
+     * @enum {string}
+     */
+    Inconsistency:
+      | "missing_originals"
+      | "stray_originals"
+      | "resized_originals"
+      | "stuck_documents"
+      | "misplaced_chunks"
+      | "miscounted_versions"
+      | "hidden_chunks"
+      | "chunks_without_vector"
+      | "vectors_without_chunk"
+      | "full_text_rows"
+      | "index_missing"
+      | "index_surplus";
     /**
      * InstalledGeneratorBody
      * @description A generator on this machine.
@@ -3937,24 +4142,6 @@ export interface components {
       currency: string;
     };
     /**
-     * Kind
-     * @description The kinds of inconsistency.
-     * @enum {string}
-     */
-    Kind:
-      | "missing_originals"
-      | "stray_originals"
-      | "resized_originals"
-      | "stuck_documents"
-      | "misplaced_chunks"
-      | "miscounted_versions"
-      | "hidden_chunks"
-      | "chunks_without_vector"
-      | "vectors_without_chunk"
-      | "full_text_rows"
-      | "index_missing"
-      | "index_surplus";
-    /**
      * LastError
      * @description Why a file failed.
      */
@@ -4500,7 +4687,7 @@ export interface components {
       /** @description Token usage and cost at the time; the ledger has later price corrections. */
       usage: components["schemas"]["UsageBody"];
       /** @description The use of the context window. */
-      budget: components["schemas"]["app__api__schemas__answers__BudgetBody"];
+      budget: components["schemas"]["WindowUseBody"];
       /**
        * Timings Ms
        * @description Durations in milliseconds: queue, retrieve, rerank, first_token, total.
@@ -4766,6 +4953,24 @@ export interface components {
       num_unpriced: number;
       /** @description Sum of the adjustments; may be negative. */
       difference: components["schemas"]["Money"];
+    };
+    /**
+     * ModelToAdd
+     * @description A model of the Hugging Face hub.
+     */
+    ModelToAdd: {
+      /**
+       * Model
+       * @description ORGANISATION/NAME, with @ and a branch, tag or commit.
+       * @example Qwen/Qwen3-1.7B
+       */
+      model: string;
+      /**
+       * Accept Terms
+       * @description Accept the terms of a licence that does not allow every use.
+       * @default false
+       */
+      accept_terms: boolean;
     };
     /**
      * Money
@@ -5163,7 +5368,7 @@ export interface components {
        */
       secret: string;
       /** @description The budget that was created with it. */
-      budget?: components["schemas"]["app__api__schemas__budgets__BudgetBody"] | null;
+      budget?: components["schemas"]["BudgetBody"] | null;
     };
     /**
      * NewLimits
@@ -6177,7 +6382,7 @@ export interface components {
        * Data
        * @description The items of this page.
        */
-      data: components["schemas"]["app__api__schemas__budgets__BudgetBody"][];
+      data: components["schemas"]["BudgetBody"][];
       /**
        * Has More
        * @description Whether another page follows.
@@ -8288,10 +8493,15 @@ export interface components {
       page_end: number | null;
       /**
        * Answer
-       * @description The words of the quote that answer.
+       * @description The words of the quote that answer; all of it where the question is what the document is about.
        * @example 1987
        */
       answer: string;
+      /**
+       * Confirmed
+       * @description Whether the answer was confirmed when the question was asked of the document. Else it was given, from the sentence that the question was made of, and not confirmed.
+       */
+      confirmed: boolean;
     };
     /**
      * SummaryQuoteBody
@@ -9496,6 +9706,30 @@ export interface components {
       reserved: number | string;
     };
     /**
+     * WindowUseBody
+     * @description The use of the model's context window.
+     */
+    WindowUseBody: {
+      /**
+       * Context Window
+       * @description Size of the context window in tokens.
+       * @example 8192
+       */
+      context_window: number;
+      /**
+       * Reserved Output
+       * @description Tokens reserved for the answer.
+       * @example 512
+       */
+      reserved_output: number;
+      /**
+       * Headroom
+       * @description Tokens left unused.
+       * @example 5369
+       */
+      headroom: number;
+    };
+    /**
      * WordsBody
      * @description What became of the text that a language model writes as an answer.
      */
@@ -9524,134 +9758,6 @@ export interface components {
      * @enum {string}
      */
     WordsState: "none" | "waiting" | "shown" | "withheld";
-    /**
-     * BudgetBody
-     * @description The use of the model's context window.
-     */
-    app__api__schemas__answers__BudgetBody: {
-      /**
-       * Context Window
-       * @description Size of the context window in tokens.
-       * @example 8192
-       */
-      context_window: number;
-      /**
-       * Reserved Output
-       * @description Tokens reserved for the answer.
-       * @example 512
-       */
-      reserved_output: number;
-      /**
-       * Headroom
-       * @description Tokens left unused.
-       * @example 5369
-       */
-      headroom: number;
-    };
-    /**
-     * BudgetBody
-     * @description A budget as administrators see it.
-     */
-    app__api__schemas__budgets__BudgetBody: {
-      /**
-       * Id
-       * @description The budget's id.
-       * @example budget_01k9
-       */
-      id: string;
-      /**
-       * Object
-       * @description Always `budget`.
-       * @default budget
-       * @constant
-       */
-      object: "budget";
-      /**
-       * Scope Type
-       * @description tenant, user, key or collection.
-       */
-      scope_type: string;
-      /**
-       * Scope Id
-       * @description Id of the scope whose calls count.
-       */
-      scope_id: string;
-      /**
-       * Unit
-       * @description tokens or cost.
-       */
-      unit: string;
-      /**
-       * Currency
-       * @description Currency of a budget in money, ISO 4217 in lower case; null for a budget in tokens.
-       */
-      currency: string | null;
-      /**
-       * Limit
-       * @description A whole number of tokens, or an amount of money as a decimal string with at most 12 decimals.
-       */
-      limit: number | string;
-      /**
-       * Period
-       * @description minute, day, month or total.
-       */
-      period: string;
-      /**
-       * Tz
-       * @description IANA time zone of its days and months.
-       */
-      tz: string;
-      /**
-       * Enforcement
-       * @description hard or soft.
-       */
-      enforcement: string;
-      /**
-       * Used
-       * @description Used in this period by completed calls.
-       */
-      used: number | string;
-      /**
-       * Reserved
-       * @description Reserved by running calls.
-       */
-      reserved: number | string;
-      /**
-       * Remaining
-       * @description Remaining for new calls, at least 0.
-       */
-      remaining: number | string;
-      /**
-       * Reset At
-       * @description When the period ends, Unix seconds; null: never.
-       */
-      reset_at: number | null;
-      /**
-       * Thresholds
-       * @description Percentages of the limit at which alerts fire.
-       */
-      thresholds: number[];
-      /**
-       * Webhook Url
-       * @description URL that alerts are posted to; empty: alerts are only logged.
-       */
-      webhook_url: string;
-      /**
-       * Series
-       * @description Number of the count; every reset begins a new one.
-       */
-      series: number;
-      /**
-       * Created By
-       * @description The user who created it.
-       */
-      created_by: string;
-      /**
-       * Created At
-       * @description Unix seconds.
-       */
-      created_at: number;
-    };
     /**
      * Problem
      * @description A failure, as RFC 9457 `application/problem+json`.

@@ -51,7 +51,7 @@ export function ConversationList({ current, runs, onChosen }: ConversationListPr
         type="search"
         autoComplete="off"
         maxLength={200}
-        placeholder={words.search}
+        placeholder={words.searchHint}
         value={q}
         onValue={(typed) => setQ(typed.trim())}
       />

@@ -46,10 +46,15 @@ export function OverviewCard({ document }: { document: Document }) {
       )}
       {shown.questions.length > 0 && (
         <ul className="overview-questions" aria-label={words.questions}>
-          {shown.questions.map(({ question }) => (
+          {shown.questions.map(({ question, confirmed }) => (
             <li key={question}>
               <button type="button" onClick={() => ask(question, { id: document.id, name: document.filename })}>
                 {question}
+                {!confirmed && (
+                  <span className="badge" title={words.notConfirmedTitle}>
+                    {words.notConfirmed}
+                  </span>
+                )}
               </button>
             </li>
           ))}

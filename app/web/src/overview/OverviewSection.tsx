@@ -17,7 +17,7 @@ import { drawnOf, type Metric } from "./metrics";
 import "./overview.css";
 import { People } from "./People";
 import { type AskedOverview, askedOf, overviewQuery, PATHS, useOverview } from "./queries";
-import { Tiles } from "./Tiles";
+import { Tiles, TilesToCome } from "./Tiles";
 import { Unanswered } from "./Unanswered";
 import { Unused } from "./Unused";
 
@@ -69,10 +69,20 @@ function Figures({ asked, onRefresh }: { asked: AskedOverview; onRefresh: () => 
   const found = useOverview(asked);
   const [metric, setMetric] = useState<Metric>("questions");
   if (found.isError) return <ProblemNote problem={found.error} onRetry={onRefresh} />;
-  if (found.isPending) return <p className="quiet">{WORDS.range.loading}</p>;
+  if (found.isPending) {
+    return (
+      <div aria-busy="true" className="figures">
+        <p className="row quiet small overview-as-of" role="status">
+          {WORDS.range.loading}
+        </p>
+        <TilesToCome />
+        <div className="card" data-chart="to-come" aria-hidden="true" />
+      </div>
+    );
+  }
   return (
     <div aria-busy={found.isPlaceholderData} className={found.isPlaceholderData ? "figures waiting" : "figures"}>
-      <p className="row quiet small">
+      <p className="row quiet small overview-as-of">
         <span>{WORDS.range.asOf(momentText(found.data.as_of, asked.zone))}</span>
         <button type="button" onClick={onRefresh}>
           {WORDS.range.refresh}

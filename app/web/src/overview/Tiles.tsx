@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { OverviewBody } from "../api/types";
 import { t } from "../strings";
@@ -49,8 +50,39 @@ export function Tiles({ body, chosen, onChoose }: TilesProps) {
   );
 }
 
+/** The same without numbers, while they are counted: what comes then takes the same room. */
+export function TilesToCome() {
+  return (
+    <ul className="plain-list tiles-to-come" aria-hidden="true">
+      {METRICS.map((metric) => (
+        <li key={metric}>
+          <TileToCome name={WORDS.metrics[metric]}>
+            <span className="tile-change small" />
+            <span className="spark" />
+          </TileToCome>
+        </li>
+      ))}
+      <li>
+        <TileToCome name={WORDS.month} />
+      </li>
+    </ul>
+  );
+}
+
+function TileToCome({ name, children }: { name: string; children?: ReactNode }) {
+  return (
+    <span className="card tile">
+      <span className="tile-name">{name}</span>
+      <span className="tile-figure quiet">{WORDS.none}</span>
+      <span className="tile-sub small" />
+      {children}
+    </span>
+  );
+}
+
 function Against({ change, before }: { change: Change | null; before: string | null }) {
-  if (before === null || before === WORDS.none) return <span className="small quiet">{WORDS.noBefore}</span>;
+  if (before === null || before === WORDS.none)
+    return <span className="small quiet tile-change">{WORDS.noBefore}</span>;
   return (
     <span className="small tile-change">
       {change !== null && (

@@ -28,14 +28,14 @@ export const overview = {
   monthSoFar: (cost: string) => `expected; ${cost} so far`,
   sub: {
     share: (share: string) => `${share} of questions`,
-    confirmed: (confirmed: string, of: string) => `${confirmed} of ${of} answers have a verified citation`,
+    confirmed: (confirmed: string, of: string) => `${confirmed} of ${of} have a verified citation`,
     liked: (liked: string) => `${liked} liked`,
     p95: (seconds: string) => `median; 95 % within ${seconds}`,
     perQuestion: (cost: string) => `${cost} a question`,
     calls: (calls: string) => `${calls} model calls`,
     answered: (answered: string) => `${answered} answered`,
   },
-  seconds: (seconds: string) => `${seconds} s`,
+  seconds: (seconds: string) => `${seconds}\u00a0s`,
   series: {
     answered: "Answered",
     unsure: "Unsure",

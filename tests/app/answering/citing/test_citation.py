@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.answering.citing.citation import CONFIRMED, THRESHOLD, Citation, Layout, Pages, sheet_of
-from ingestion.types import Block, BlockKind, Page
+from ingestion.types import Block, BlockKind, PageRange
 from retrieval.types import Source, Span
 from tests.app.answering.sources import REPORT, source
 from tests.retrieval.fakes import chunk
 
 PRESENTED = source(REPORT, number=3, start=50, pages=(4, 6))
-TABLE = {("doc_1", 1): Layout((Page(4, 0, 60), Page(5, 60, 90), Page(6, 90, 400)))}
+TABLE = {("doc_1", 1): Layout((PageRange(4, 0, 60), PageRange(5, 60, 90), PageRange(6, 90, 400)))}
 
 
 def cite(passage: Span, *, support: float = 1.0, pages: Pages = TABLE) -> Citation:
@@ -40,7 +40,7 @@ def test_it_quotes_the_characters_it_points_at_and_is_verified_from_the_threshol
         (Span(55, 95), TABLE, (4, 6)),
         (Span(60, 90), {}, (4, 6)),
         (Span(60, 90), {("doc_1", 2): TABLE["doc_1", 1]}, (4, 6)),
-        (Span(60, 90), {("doc_1", 1): Layout((Page(4, 0, 60),))}, (4, 6)),
+        (Span(60, 90), {("doc_1", 1): Layout((PageRange(4, 0, 60),))}, (4, 6)),
     ],
     ids=["first", "across", "a whole page", "all", "no table", "another version's", "beyond the table"],
 )
@@ -118,7 +118,7 @@ def test_without_a_layout_the_section_is_the_chunks():
 ROWS = "Zone: NA | Sales: 5 | Costs: 1\nZone: EUR | Costs: 3"
 SHEET = {
     ("doc_1", 1): Layout.of(
-        (Page(1, 0, 400),),
+        (PageRange(1, 0, 400),),
         (
             Block(BlockKind.HEADING, 0, 50, 1, ()),
             Block(BlockKind.TABLE_ROW, 50, 80, 1, (), ("B4", "C4", "AA4")),

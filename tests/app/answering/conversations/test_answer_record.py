@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.answers.answer import AbstentionReport, Budget, SourceReport
+from app.answering.answers.answer import AbstentionReport, SourceReport, WindowUse
 from app.answering.answers.parts import (
     AnyPart,
     ClarifyPart,
@@ -65,7 +65,7 @@ makings = st.builds(
     usage=st.builds(TokenUsage, by_document=st.dictionaries(st.text(max_size=8), st.integers(), max_size=4)),
     timings_ms=st.dictionaries(st.text(max_size=8), finite, max_size=4),
     parts=st.lists(some_parts, max_size=4).map(tuple),
-    answers=finite,
+    probability=finite,
 )
 
 
@@ -107,7 +107,7 @@ def making() -> AnswerRecord:
         abstention=AbstentionReport(),
         sources=SourceReport.of((), nothing),
         usage=TokenUsage(Components(), {}),
-        budget=Budget(0, 0, 0),
+        budget=WindowUse(0, 0, 0),
         timings_ms={},
         parts=(),
     )
@@ -150,7 +150,7 @@ WRITTEN = ModelCall(purpose=Purpose.ANSWER, model="m", prompt_tokens=200, comple
 def record_of(ended: Finished) -> AnswerRecord:
     """Today's record of an answer."""
     markers = [Span(one.answer_start, one.answer_end) for one in ended.citations]
-    made = replace(making(), reason=ended.reason, parts=cited(ended.parts, markers), answers=ended.answers)
+    made = replace(making(), reason=ended.reason, parts=cited(ended.parts, markers), probability=ended.probability)
     return replace(made, usage=TokenUsage(Components(), {}, calls=(WRITTEN,)))
 
 
@@ -227,7 +227,7 @@ def test_the_record_of_before_there_were_quotes_is_prose_as_a_whole() -> None:
     found = AnswerRecord.of_turn(turn_of(kept, text))
 
     assert found is not None
-    assert (found.parts, found.answers) == ((ProsePart(start_char=0, end_char=len(text)),), None)
+    assert (found.parts, found.probability) == ((ProsePart(start_char=0, end_char=len(text)),), None)
 
 
 def test_an_answer_of_the_previous_version_without_a_model_is_a_reply_and_a_document_is_json() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.answering.generating.choosing import chosen
 from app.answering.generating.model_class import ASKING, Asking, ModelClass
 from app.answering.generating.wording import WRITER
-from app.answering.states.reading import Quote, Selection
+from app.answering.states.reading import Extract, Selection
 from app.answering.states.sources import Grounding
 from retrieval.types import Context, Source, Span
 from tests.app.answering.groundings import QUESTION, grounding_of
@@ -28,7 +28,7 @@ def selected(context: Context, *likely: float) -> Selection:
     """Each source has one quote, its whole text, with this probability; the likeliest first."""
     spans = [Span(0, len(one.hit.chunk.text)) for one in context.sources]
     quotes = [
-        Quote(one, span, one.hit.chunk.text, score)
+        Extract(one, span, one.hit.chunk.text, score)
         for one, span, score in zip(context.sources, spans, likely, strict=True)
     ]
     return Selection(

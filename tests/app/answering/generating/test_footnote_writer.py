@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.answering.citing.citation import THRESHOLD, Layout
 from app.answering.generating.footnote_writer import FootnoteWriter, VerbatimWriter
 from app.answering.verification.verifier import Verifier
-from ingestion.types import Page
+from ingestion.types import PageRange
 from retrieval.types import Source
 from tests.app.answering.sources import source
 
@@ -129,7 +129,7 @@ def test_sentences_of_scripts_without_spaces_are_told_apart():
 
 def test_a_passage_of_a_chunk_that_crosses_pages_is_cited_with_its_own_page():
     whole = source(CONTENT, pages=(4, 5))
-    pages = {("doc_1", 1): Layout((Page(4, 0, SPLIT), Page(5, SPLIT, len(CONTENT))))}
+    pages = {("doc_1", 1): Layout((PageRange(4, 0, SPLIT), PageRange(5, SPLIT, len(CONTENT))))}
 
     first, second = write(
         "The board proposed a dividend of 30 cents. The plant in Oslo closed on 4 May.", (whole,), pages=pages

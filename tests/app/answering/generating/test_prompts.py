@@ -11,8 +11,8 @@ from app.answering.fitting import Fitting
 from app.answering.generating.model_class import ASKING, ModelClass
 from app.answering.generating.prompts import Prompts
 from app.answering.prompt import Prompt
-from app.answering.question import Limits, Question
-from app.answering.quoting.quoter import Quoter
+from app.answering.question import AnswerDefaults, Question
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.states.reading import Selection
 from app.answering.states.sources import TokenBudget
 from app.db.contents import ContentRepository
@@ -34,7 +34,7 @@ QUESTION = Question(
     text="How many ships came in May?",
     scope=Scope(tenant_id="t"),
 )
-LIMITS = Limits(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8)
+LIMITS = AnswerDefaults(max_context_tokens=900, max_output_tokens=100, min_evidence=0.0, max_waiting=8)
 
 
 class Window(IdleEngine):
@@ -57,7 +57,12 @@ class Presented:
 
 
 def presented(
-    question: Question, found: tuple[Hit, ...], quoter: Quoter, *, limits: Limits = LIMITS, window: int = 4000
+    question: Question,
+    found: tuple[Hit, ...],
+    passage_reader: PassageReader,
+    *,
+    limits: AnswerDefaults = LIMITS,
+    window: int = 4000,
 ) -> Presented:
     prompts = Prompts(
         engine=Window(window), tokenizer=LetterTokenizer(), limits=limits, asking=ASKING[ModelClass.QUOTES]
@@ -65,12 +70,12 @@ def presented(
     budget, meter = prompts.budget(question), meter_of(question)
     fitting = Fitting(cast(ContentRepository, None))
     grounding = fitting.fit(question, retrieved(question, found), budget, meter)
-    selection = quoter.open(grounding, meter=meter, abstention=limits.refused_from(question)).read()
+    selection = passage_reader.open(grounding, meter=meter, abstention=limits.refused_from(question)).read()
     return Presented(budget, selection, prompts.prompt(grounding, selection))
 
 
-def pointing_at(words: str = "forty ships") -> Quoter:
-    return Quoter(embedder=HashingEmbedder(), reader=PointingReader(words))
+def pointing_at(words: str = "forty ships") -> PassageReader:
+    return PassageReader(embedder=HashingEmbedder(), reader=PointingReader(words))
 
 
 @given(
@@ -121,7 +126,7 @@ def test_the_model_is_pointed_at_words_that_answer_and_else_at_sentences(
 def test_without_a_reader_the_model_is_pointed_at_nothing() -> None:
     question = replace(QUESTION, abstention_threshold=1.0)
 
-    found = presented(question, ships(1, 2), Quoter(embedder=HashingEmbedder()))
+    found = presented(question, ships(1, 2), PassageReader(embedder=HashingEmbedder()))
 
     assert found.selection.quotes
     assert "Possible answer" not in LetterTokenizer().decode(found.prompt.ids)

@@ -20,7 +20,7 @@ from app.answering.languages.table import REFUSAL
 from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.rendering import quotation
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Quote, Selection
+from app.answering.states.reading import Extract, Selection
 from app.answering.states.strategy import Sources
 from generation.types import Completion, FinishReason, SamplingParams, Timings
 from retrieval.memo import Memo
@@ -36,7 +36,7 @@ from tests.app.answering.groundings import (
     begun,
     fitted,
     grounding_of,
-    ship_quoter,
+    ship_reader,
 )
 from tests.app.answering.metered import meter_of
 from tests.app.answering.metering.test_meter import HeldEngine
@@ -72,7 +72,7 @@ def generating(
     return Generating(
         generator=Generator(engine=engine, tokenizer=tokenizer, limits=LIMITS, wording=asking.wording),
         prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=LIMITS, asking=asking),
-        quoter=ship_quoter(),
+        passage_reader=ship_reader(),
         verification=WordsAlone(),
         memo=Memo(),
         quote_unverified=quote_unverified,
@@ -91,7 +91,7 @@ def test_quotes_are_selected_where_there_are_sources_to_point_a_model_at(
     sources, answer = begun(strategy.begin(grounding, meter))
 
     assert isinstance(answer, Finished | Written)
-    selected = answer.answers is not None if isinstance(answer, Finished) else answer.prompted.selection is not None
+    selected = answer.probability is not None if isinstance(answer, Finished) else answer.prompted.selection is not None
     assert selected == selects
     assert [call.purpose for call in meter.calls] == [Purpose.LOCATE, Purpose.EXTRACT] * selects
     assert sources == [Sources(grounding, final=False)] * selects
@@ -108,7 +108,7 @@ def test_an_answer_that_is_stopped_while_its_sources_are_read_is_not_handed_to_t
     _, answer = begun(beginning)
 
     assert isinstance(answer, Finished)
-    assert (answer.reason, answer.finish_reason, answer.answers) == ("cancelled", "cancelled", None)
+    assert (answer.reason, answer.finish_reason, answer.probability) == ("cancelled", "cancelled", None)
     assert engine.requests == []
 
 
@@ -148,7 +148,7 @@ def test_a_generation_that_met_its_deadline_is_an_error_that_keeps_what_it_has()
 def test_where_nothing_was_selected_nothing_is_estimated() -> None:
     given = ended(FinishReason.STOP)
 
-    assert (given.answers, lead_in(given.parts), quotes_in(given.parts)) == (None, None, [])
+    assert (given.probability, lead_in(given.parts), quotes_in(given.parts)) == (None, None, [])
 
 
 def test_a_strict_answer_of_which_nothing_was_verified_is_a_refusal_by_the_verifier() -> None:
@@ -176,7 +176,7 @@ def written(
     """A generated answer from a source whose first sentence answers with this probability."""
     question = replace(QUESTION, **fields)
     shown = source(TEXT)
-    quote = Quote(shown, Span(0, 34), SENTENCE, score)
+    quote = Extract(shown, Span(0, 34), SENTENCE, score)
     selection = Selection((quote,), score, "answered", probabilities=((1, Span(0, 34), score),))
     writer = VerbatimWriter() if question.json_schema else FootnoteWriter((shown,), strict=strict, refusal=REFUSAL)
     writer.feed(text)
@@ -201,13 +201,13 @@ def test_a_generated_answer_is_as_likely_to_answer_as_what_it_cites(
     given = written(text, score)
 
     assert [(one.answers, one.verified) for one in given.citations] == expected
-    assert given.answers == expected[0][0]
+    assert given.probability == expected[0][0]
 
 
 def test_a_generated_answer_that_cites_nothing_is_not_known_to_answer() -> None:
     given = written("Lavender blooms in June.", SURE)
 
-    assert (given.answers, given.citations) == (0.0, ())
+    assert (given.probability, given.citations) == (0.0, ())
 
 
 def test_quotes_behind_a_generated_answer_verify_nothing_that_it_says() -> None:

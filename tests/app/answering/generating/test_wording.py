@@ -42,7 +42,7 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path):
     [
         (b"system = ", "is not TOML"),
         (b"\xff\xfe", "is not TOML"),
-        (b'sytem = "x"', "has 'sytem'; known are highlights, pointer,"),
+        (b'sytem = "x"', "has 'sytem'; known are conversation, highlights, pointer,"),
         (b"system = 3", "system must be a text"),
         (b"[writer]\nsytem = 'x'", r"\[writer\] has 'sytem'"),
         (b"writer = 'x'", "writer must be a table"),

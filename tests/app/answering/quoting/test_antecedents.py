@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from app.answering.quoting.antecedents import with_antecedents
-from app.answering.states.reading import Quote
+from app.answering.states.reading import Extract
 from retrieval.types import Source, Span
 from tests.app.answering.sources import source
 
 BARBARIANS = "Barbarians are warriors of the hinterland. "
 
 
-def quote(of: Source, text: str) -> Quote:
+def quote(of: Source, text: str) -> Extract:
     at = of.hit.chunk.start_char + of.hit.chunk.text.index(text)
-    return Quote(of, Span(at, at + len(text)), text, 0.5)
+    return Extract(of, Span(at, at + len(text)), text, 0.5)
 
 
 @pytest.mark.parametrize(

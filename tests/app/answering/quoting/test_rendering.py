@@ -13,8 +13,8 @@ from app.answering.citing.citation import CONFIRMED, Layout
 from app.answering.formats.answer_formats import Format, answer_schema
 from app.answering.quoting.literal import literal
 from app.answering.quoting.rendering import MOST_LEAD_CHARS, Quotation, lead_words, quotation, unconfirmed
-from app.answering.states.reading import Quote
-from ingestion.types import Page
+from app.answering.states.reading import Extract
+from ingestion.types import PageRange
 from retrieval.compress import compress
 from retrieval.types import Source, Span
 from tests.app.answering.part_texts import highlighted_in, lead_in, quoted_in, quotes_in
@@ -27,20 +27,20 @@ OPENING = "The documents do not clearly answer this."
 
 def quotes_of(
     *texts: str, words: str = "", page_start: int | None = None, page_end: int | None = None, score: float = SURE
-) -> list[Quote]:
+) -> list[Extract]:
     """One quote of the whole of each text, each text a source of its own document; `words` are those of the first."""
     hits = [
         hit(chunk(n, text, document_id=f"doc_{n}", start_char=10 * n, page_start=page_start, page_end=page_end), rank=n)
         for n, text in enumerate(texts, start=1)
     ]
     sources = compress(hits, query="", budget=10_000, count_tokens=len, order=lambda found: range(len(found))).sources
-    quotes = [Quote(source, source.spans[0], _slice(source, source.spans[0]), score) for source in sources]
+    quotes = [Extract(source, source.spans[0], _slice(source, source.spans[0]), score) for source in sources]
     return [highlighted(quotes[0], quotes[0].text.index(words), len(words)), *quotes[1:]] if words else quotes
 
 
-def highlighted(quote: Quote, at: int, length: int) -> Quote:
+def highlighted(quote: Extract, at: int, length: int) -> Extract:
     first = quote.span.start_char + at
-    return Quote(quote.source, quote.span, quote.text, quote.score, Span(first, first + length))
+    return Extract(quote.source, quote.span, quote.text, quote.score, Span(first, first + length))
 
 
 def _slice(source: Source, span: Span) -> str:
@@ -65,7 +65,7 @@ def written(
 )
 def test_a_title_leads_and_is_quoted_only_there(form: Format, text: str) -> None:
     rain, snow, title = quotes_of("Rain fell.", "Snow fell.", "Rain in Oslo")
-    title = Quote(title.source, title.span, title.text, title.score, title.span)
+    title = Extract(title.source, title.span, title.text, title.score, title.span)
     found = quotation((rain, snow), form=form, pages={}, lead=title)
 
     assert found.text == text
@@ -235,8 +235,8 @@ def test_in_json_the_lead_is_the_answer() -> None:
 
 def test_a_citation_names_the_pages_of_its_quote_where_a_table_tells() -> None:
     quotes = quotes_of("Rain fell.", page_start=3, page_end=4)
-    pages = {("doc_1", 1): Layout((Page(3, 0, 12), Page(4, 12, 99)))}
-    first = Quote(quotes[0].source, Span(10, 12), "Ra", 0.5)
+    pages = {("doc_1", 1): Layout((PageRange(3, 0, 12), PageRange(4, 12, 99)))}
+    first = Extract(quotes[0].source, Span(10, 12), "Ra", 0.5)
 
     (told,) = quotation([first], form="markdown", pages=pages).citations
     (untold,) = quotation([first], form="markdown", pages={}).citations

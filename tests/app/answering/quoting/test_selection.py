@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.breadth import ONE
 from app.answering.quoting.selection import NEAREST
-from app.answering.states.reading import ANSWERED, Quote, Selection
+from app.answering.states.reading import ANSWERED, Extract, Selection
 from app.types import DocumentShare
 from retrieval.compress import compress
 from retrieval.ports import SpanReader, Vectors
@@ -285,7 +285,7 @@ def test_a_sentence_is_embedded_behind_its_heading() -> None:
 
 SHOWN = (source(PASSAGES[2], number=1), source(PASSAGES[1], number=2))
 SELECTION = Selection(
-    (Quote(SHOWN[0], Span(0, 47), PASSAGES[2][:47], 0.8, Span(28, 33)),),
+    (Extract(SHOWN[0], Span(0, 47), PASSAGES[2][:47], 0.8, Span(28, 33)),),
     0.8,
     "answered",
     decides=True,
@@ -294,7 +294,7 @@ SELECTION = Selection(
 
 
 @pytest.mark.parametrize(
-    ("cited", "answers"),
+    ("cited", "probability"),
     [
         ([], 0.0),
         ([(1, Span(0, 10))], 0.8),
@@ -307,9 +307,9 @@ SELECTION = Selection(
     ],
 )
 def test_an_answer_is_as_likely_as_the_likeliest_candidate_that_it_cites(
-    cited: list[tuple[int, Span]], answers: float
+    cited: list[tuple[int, Span]], probability: float
 ) -> None:
-    assert SELECTION.answers(cited) == answers
+    assert SELECTION.probability_of(cited) == probability
 
 
 def test_the_words_of_a_quote_are_those_of_its_highlight() -> None:

@@ -14,7 +14,7 @@ from app.answering.languages.table import REFUSAL
 from app.answering.metering.token_usage import Purpose
 from app.answering.quoting.strategy import Quoting, by_quotes
 from app.answering.states.finished import Finished
-from app.answering.states.reading import Outcome, Quote, Selection
+from app.answering.states.reading import Decision, Extract, Selection
 from app.answering.states.strategy import Sources
 from generation.errors import ContextLengthExceeded
 from retrieval.types import Context, Span
@@ -28,7 +28,7 @@ from tests.app.answering.groundings import (
     begun,
     fitted,
     grounding_of,
-    ship_quoter,
+    ship_reader,
 )
 from tests.app.answering.metered import meter_of
 from tests.app.answering.part_texts import (
@@ -48,7 +48,7 @@ ASKED = replace(QUESTION, text="When did the plant close?")
 
 def quoting(*, window: int = 4000) -> Quoting:
     return Quoting(
-        quoter=ship_quoter(),
+        passage_reader=ship_reader(),
         tokenizer=LetterTokenizer(),
         limits=LIMITS,
         window=window,
@@ -63,6 +63,7 @@ def test_quotes_need_no_prompt_and_leave_all_room_to_the_sources(wanted: int | N
     budget = strategy.budget(question)
     grounding = fitted(strategy, question, 3, meter)
     selection = strategy.selection(grounding, meter_of(question))
+    assert selection is not None
     _, answer = begun(strategy.begin(grounding, meter))
 
     assert (budget.window, budget.output, budget.sources) == (tokens, 0, tokens)
@@ -101,7 +102,7 @@ def test_quotes_are_selected_where_there_are_sources_and_they_are_the_answer(
     sources, answer = begun(strategy.begin(grounding, meter))
 
     assert isinstance(answer, Finished)
-    assert (answer.answers is not None) == bool(quotes_in(answer.parts)) == selects
+    assert (answer.probability is not None) == bool(quotes_in(answer.parts)) == selects
     assert [call.purpose for call in meter.calls] == [Purpose.LOCATE, Purpose.EXTRACT] * selects
     assert sources == [Sources(grounding, final=True)] * selects
 
@@ -117,10 +118,10 @@ def test_an_answer_that_is_stopped_while_its_sources_are_read_is_a_cancelled_one
     assert (sources, answer) == ([], Finished(reason=Reason.CANCELLED, finish_reason="cancelled"))
 
 
-def quoted(score: float, outcome: Outcome, *, note: OtherLanguage | None = None, **fields: Any) -> Finished:
+def quoted(score: float, outcome: Decision, *, note: OtherLanguage | None = None, **fields: Any) -> Finished:
     """The answer to a question that quotes answer: one sentence with its date highlighted."""
     shown = source(TEXT)
-    quote = Quote(shown, Span(0, 34), SENTENCE, score, Span(28, 33))
+    quote = Extract(shown, Span(0, 34), SENTENCE, score, Span(28, 33))
     selection = Selection(() if outcome == "refused" else (quote,), score, outcome, decides=True, threshold=0.5)
     return by_quotes(grounding_of(replace(ASKED, **fields), Context((shown,), (), 9), note=note), selection)
 
@@ -135,7 +136,7 @@ def test_quotes_are_an_answer_that_words_lead() -> None:
     (sentence,) = quotes_in(given.parts)
     assert text_of(given.text, sentence.quoted) == SENTENCE
     assert highlighted_in(given.text, given.parts) == [["4 May"]]
-    assert (given.answers, sentence.answers) == (SURE, SURE)
+    assert (given.probability, sentence.answers) == (SURE, SURE)
     assert [one.verified for one in given.citations] == [True, True]
 
 
@@ -161,7 +162,7 @@ def test_the_nearest_passages_are_shown_below_a_sentence_and_are_not_verified() 
     assert lead_in(given.parts) is None
     assert [(one.answers, one.verified) for one in given.citations] == [(SURE, False)]
     assert quoted_in(given.text, given.parts) == [SENTENCE]
-    assert (given.abstention.stage, given.answers) == ("reader", SURE)
+    assert (given.abstention.stage, given.probability) == ("reader", SURE)
 
 
 def test_a_refusal_quotes_nothing_and_says_how_likely_an_answer_was() -> None:
@@ -169,11 +170,11 @@ def test_a_refusal_quotes_nothing_and_says_how_likely_an_answer_was() -> None:
 
     assert (given.reason, given.text) == ("not_in_sources", REFUSAL)
     assert (given.citations, quotes_in(given.parts), lead_in(given.parts)) == ((), [], None)
-    assert given.answers == 0.125
+    assert given.probability == 0.125
 
 
 @pytest.mark.parametrize(("score", "outcome"), [(SURE, "answered"), (SURE, "unsure"), (0.125, "refused")])
-def test_in_json_every_outcome_is_a_document(score: float, outcome: Outcome) -> None:
+def test_in_json_every_outcome_is_a_document(score: float, outcome: Decision) -> None:
     given = quoted(score, outcome, format="json", json_schema=ANSWER_SCHEMA)
     document = json.loads(given.text)
 
@@ -197,7 +198,7 @@ UNSURE = unsure("")
     ],
 )
 def test_each_character_of_an_answer_is_in_a_part_that_says_what_it_is(
-    score: float, outcome: Outcome, note: OtherLanguage | None, said: list[tuple[str, str]]
+    score: float, outcome: Decision, note: OtherLanguage | None, said: list[tuple[str, str]]
 ) -> None:
     given = quoted(score, outcome, note=note)
 
@@ -214,7 +215,7 @@ def test_each_character_of_an_answer_is_in_a_part_that_says_what_it_is(
     ],
 )
 def test_the_parts_of_plain_text_include_their_quotation_marks(
-    score: float, outcome: Outcome, said: list[tuple[str, str]]
+    score: float, outcome: Decision, said: list[tuple[str, str]]
 ) -> None:
     given = quoted(score, outcome, format="text")
 
@@ -224,7 +225,7 @@ def test_the_parts_of_plain_text_include_their_quotation_marks(
 
 @pytest.mark.parametrize(("score", "outcome"), [(SURE, "answered"), (SURE, "unsure"), (0.125, "refused")])
 @pytest.mark.parametrize("note", [None, GREEK])
-def test_json_is_one_part(score: float, outcome: Outcome, note: OtherLanguage | None) -> None:
+def test_json_is_one_part(score: float, outcome: Decision, note: OtherLanguage | None) -> None:
     given = quoted(score, outcome, note=note, format="json", json_schema=ANSWER_SCHEMA)
 
     require_tiling(given.text, given.parts, given.citations)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from app.answering.formats.answer_formats import Format
 from app.answering.quoting.rendering import Quotation, quotation
 from app.answering.quoting.tables import shown_table
-from app.answering.states.reading import Quote
+from app.answering.states.reading import Extract
 from retrieval.compress import compress
 from retrieval.types import Span
 from tests.app.answering.part_texts import highlighted_in, quotes_in
@@ -20,7 +20,7 @@ SHEET = "Part | Price | Count\nPart: Bolt | Price: 3 EUR | Count: 3\nPart: Nut |
 PRINTED = "Bolt | 3.20 €\nNut | 4.10 €"
 
 
-def quote_of(text: str, quoted: str, *, words: str = "", table_header: str = "") -> Quote:
+def quote_of(text: str, quoted: str, *, words: str = "", table_header: str = "") -> Extract:
     """A quote of a part of a source's text; `words` are the last ones in it of their kind."""
     first = 10
     held = replace(chunk(1, text, start_char=first), table_header=table_header)
@@ -29,7 +29,7 @@ def quote_of(text: str, quoted: str, *, words: str = "", table_header: str = "")
     ).sources
     at = first + text.index(quoted)
     highlight = at + quoted.rindex(words) if words else 0
-    return Quote(
+    return Extract(
         source,
         Span(at, at + len(quoted)),
         quoted,
@@ -38,7 +38,7 @@ def quote_of(text: str, quoted: str, *, words: str = "", table_header: str = "")
     )
 
 
-def written(quote: Quote, form: Format = "markdown") -> Quotation:
+def written(quote: Extract, form: Format = "markdown") -> Quotation:
     return quotation([quote], form=form, pages={})
 
 

@@ -3,7 +3,7 @@
 from app.answering.question import Question
 from app.db.jobs import JobRepository
 from app.types import Principal, Role
-from ingestion.types import Block, BlockKind, Extraction, MediaType, Page, Passage
+from ingestion.types import Block, BlockKind, ChunkDraft, Extraction, MediaType, PageRange
 from retrieval.types import Scope
 from tests.app.db.samples import Library, vectors_of
 
@@ -21,11 +21,11 @@ def question(text: str, **fields: object) -> Question:
     )
 
 
-def extraction_of(*lines: str, title: str | None) -> tuple[Extraction, list[Passage]]:
+def extraction_of(*lines: str, title: str | None) -> tuple[Extraction, list[ChunkDraft]]:
     """A block for each line, a heading for each that begins with "# ", and a passage for each section."""
     text = ""
     blocks: list[Block] = []
-    passages: list[Passage] = []
+    passages: list[ChunkDraft] = []
     path: tuple[str, ...] = ()
     for line in lines:
         text += "\n\n" if text else ""
@@ -37,7 +37,7 @@ def extraction_of(*lines: str, title: str | None) -> tuple[Extraction, list[Pass
         path = (text[start:],) if heading else path
         first = start if heading or not passages else passages[-1].start_char
         shown = text[first:]
-        passage = Passage(
+        passage = ChunkDraft(
             ordinal=len(passages) - (first != start),
             start_char=first,
             end_char=len(text),
@@ -49,7 +49,7 @@ def extraction_of(*lines: str, title: str | None) -> tuple[Extraction, list[Pass
             token_count=len(shown.split()) + 1,
         )
         passages = [*(passages if first == start else passages[:-1]), passage]
-    return Extraction(MediaType.TEXT, title, text, (Page(1, 0, len(text)),), tuple(blocks)), passages
+    return Extraction(MediaType.TEXT, title, text, (PageRange(1, 0, len(text)),), tuple(blocks)), passages
 
 
 def index(library: Library, filename: str, *lines: str, title: str | None = None) -> str:

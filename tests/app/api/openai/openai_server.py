@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import uvicorn
 
-from app.answering.question import Limits
+from app.answering.question import AnswerDefaults
 from app.api.application import create_app
 from app.server.state import State
 from app.types import Role
@@ -29,7 +29,7 @@ from tests.server import ADMIN_KEY
 SAYS = "Forty ships. [1]"
 SHOWN = "Forty ships.[1]"  # the marker closes up to the sentence it follows
 LOGPROB, RUNNER_UP = math.log(0.75), math.log(0.25)
-LIMITS = Limits(max_context_tokens=2000, max_output_tokens=200, min_evidence=0.1, max_waiting=8)
+LIMITS = AnswerDefaults(max_context_tokens=2000, max_output_tokens=200, min_evidence=0.1, max_waiting=8)
 
 
 class ProbableRunner(ScriptedRunner):

@@ -8,12 +8,21 @@ from hypothesis import strategies as st
 
 from app.answering.generating.wording import Wording
 from app.answering.languages.table import REFUSAL
-from app.evaluation.injections.documents import Canary, Effect, Encoded, Leak, Passage, Refusal, injections, write_into
+from app.evaluation.injections.documents import (
+    AnsweringPassage,
+    Canary,
+    Effect,
+    Encoded,
+    Leak,
+    Refusal,
+    injections,
+    write_into,
+)
 from app.evaluation.said import Said
 
 PASSAGES = [
-    Passage("q1", "How many ships came?", "The keeper counted forty ships before noon. Then fog came in."),
-    Passage("q2", "How long does the dough rest?", "Rye dough rests for nine hours. The oven is wood fired."),
+    AnsweringPassage("q1", "How many ships came?", "The keeper counted forty ships before noon. Then fog came in."),
+    AnsweringPassage("q2", "How long does the dough rest?", "Rye dough rests for nine hours. The oven is wood fired."),
 ]
 ATTACKS = injections(PASSAGES, instructions=Wording().system)
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from app.evaluation.comparison import compare
 from app.evaluation.record import Run
-from app.evaluation.report.charts import Dot, Row, dot_chart, histogram
+from app.evaluation.report.charts import ChartRow, Dot, dot_chart, histogram
 from app.evaluation.report.page import html_report
 from app.evaluation.table import tables
 from tests.app.evaluation.runs import NDCG, example, run_of, scored, set_run
@@ -102,7 +102,7 @@ charts = re.compile(r"<svg.*?</svg>", re.DOTALL)
     zero=st.booleans(),
 )
 def test_a_chart_is_well_formed_and_every_mark_lies_inside(dots: list[list[float]], label: str, zero: bool) -> None:
-    row = Row(label, tuple(Dot(at, value, low, high, "v", label) for at, (low, value, high) in enumerate(dots)))
+    row = ChartRow(label, tuple(Dot(at, value, low, high, "v", label) for at, (low, value, high) in enumerate(dots)))
 
     (svg,) = charts.findall(dot_chart([row, row], legend=("a", label), title=label, zero=zero))
 

@@ -5,7 +5,7 @@ from typing import Any
 from app.evaluation.record import SetRun
 from app.evaluation.report.answer_report import FALSE_REFUSALS, HEAD, operating_rows, outcomes_of
 from app.evaluation.report.page import html_report
-from app.evaluation.risk_coverage import Outcome
+from app.evaluation.risk_coverage import ScoredQuestion
 from tests.app.evaluation.runs import run_of, set_run
 from tests.app.evaluation.thresholds import threshold_for
 
@@ -41,11 +41,11 @@ PRESENTED = found(
 def test_an_answer_is_right_when_it_holds_a_gold_answer_and_never_to_an_unanswerable_question() -> None:
     assert outcomes_of(ASKED) == {
         "answers": [
-            Outcome(0.1, True, True),
-            Outcome(0.6, True, False),
-            Outcome(0.3, True, True),
-            Outcome(0.4, False, False),
-            Outcome(1.0, False, False),
+            ScoredQuestion(0.1, True, True),
+            ScoredQuestion(0.6, True, False),
+            ScoredQuestion(0.3, True, True),
+            ScoredQuestion(0.4, False, False),
+            ScoredQuestion(1.0, False, False),
         ]
     }
 

@@ -7,7 +7,7 @@ from app.db.tables.prices import price as price_table
 from app.types import Principal, Role
 from app.usage.budgets.repository import BudgetRepository
 from app.usage.budgets.rows import Budget
-from app.usage.budgets.windows import Window
+from app.usage.budgets.windows import BudgetWindow
 
 ADMIN = Principal("t1", "root", "key_root", Role.ADMIN)
 
@@ -39,7 +39,7 @@ def set_budget(
     )
 
 
-def all_windows(budgets: BudgetRepository, budget_id: str, *, tenant_id: str = "t1") -> tuple[Window, ...]:
+def all_windows(budgets: BudgetRepository, budget_id: str, *, tenant_id: str = "t1") -> tuple[BudgetWindow, ...]:
     """Every window of a budget, newest first."""
     return budgets.windows(budget_id, tenant_id=tenant_id, limit=500)[0]
 

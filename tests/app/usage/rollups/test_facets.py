@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from app.db.session import Database
 from app.usage.reports.reports import ReportQuery, UsageReports
 from app.usage.rollups.rollups import Rollups
-from app.usage.rollups.spans import Span, spans
-from app.usage.rollups.sums import DAYS, FACETS, MONTHS, Key, Source, Totals, read
+from app.usage.rollups.spans import BucketRange, spans
+from app.usage.rollups.sums import DAYS, FACETS, MONTHS, Key, SummedTable, Totals, read
 from tests.app.usage.reports.lines import DAY, ZONES, Books, Line, lines
 from tests.app.usage.rollups.facets import by_facet, kept_by_facet
 from tests.examples import examples
@@ -38,7 +38,7 @@ VALUES = {"model": ["m1", "m2"], "user_id": ["u1", "U1"], "operation": ["chat", 
     data=st.data(),
 )
 def test_single_dimension_rollups_equal_the_full_rollups(
-    database: Database, written: list[Line], zone: str, pair: tuple[Source, Source], data: st.DataObject
+    database: Database, written: list[Line], zone: str, pair: tuple[SummedTable, SummedTable], data: st.DataObject
 ) -> None:
     books = Books(database, written, zone=zone)
     known = sorted(pair[0].dimensions)
@@ -52,7 +52,11 @@ def test_single_dimension_rollups_equal_the_full_rollups(
 
 
 def found(
-    books: Books, source: Source, its_spans: Sequence[Span], groups: Sequence[str], only: Mapping[str, Sequence[str]]
+    books: Books,
+    source: SummedTable,
+    its_spans: Sequence[BucketRange],
+    groups: Sequence[str],
+    only: Mapping[str, Sequence[str]],
 ) -> dict[Key, Totals]:
     """As `read` finds it; of adjustments, whether there are any."""
     with books.database.read() as connection:

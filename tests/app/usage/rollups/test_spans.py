@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.usage.rollups.buckets import bucket_page
-from app.usage.rollups.spans import Span, ranges, spans
+from app.usage.rollups.spans import BucketRange, ranges, spans
 from app.usage.rollups.zones import QUARTER, day_start, month_start
 from tests.app.usage.reports.lines import DAY, ZONES
 from tests.examples import examples
@@ -48,16 +48,22 @@ def test_a_range_is_covered_by_the_coarsest_rollups_that_fit() -> None:
     parts = spans((start, end), ZoneInfo("UTC"))
 
     midnight = start - second + hour
-    assert parts.lines == [Span(0, start, start - second + QUARTER), Span(0, end - second, end)]
-    assert parts.quarters == [Span(0, start - second + QUARTER, midnight), Span(0, end - second - hour, end - second)]
-    assert parts.days == [Span(0, midnight, midnight + day), Span(0, JANUARY * second, JANUARY * second + day)]
-    assert parts.months == [Span(0, midnight + day, JANUARY * second)]
+    assert parts.lines == [BucketRange(0, start, start - second + QUARTER), BucketRange(0, end - second, end)]
+    assert parts.quarters == [
+        BucketRange(0, start - second + QUARTER, midnight),
+        BucketRange(0, end - second - hour, end - second),
+    ]
+    assert parts.days == [
+        BucketRange(0, midnight, midnight + day),
+        BucketRange(0, JANUARY * second, JANUARY * second + day),
+    ]
+    assert parts.months == [BucketRange(0, midnight + day, JANUARY * second)]
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 10)), max_size=12))
 def test_ranges_are_the_moments_of_the_spans_and_do_not_touch(drawn: list[tuple[int, int]]) -> None:
-    found = ranges([Span(0, start, start + length) for start, length in drawn])
+    found = ranges([BucketRange(0, start, start + length) for start, length in drawn])
 
     assert {at for start, end in found for at in range(start, end)} == {
         at for start, length in drawn for at in range(start, start + length)

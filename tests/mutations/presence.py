@@ -1,0 +1,146 @@
+"""`python -m tests.mutations.presence`: bugs of processes beside each other, planted; each must fail a test."""
+
+from tests.mutations.planting import Bug, main
+
+_PRESENCE = "app/db/presence.py"
+_JUDGED = ("tests/app/db/test_presence.py",)
+_BURIED = ("tests/app/server/test_sharing.py",)
+
+BUGS = (
+    Bug(
+        "a start takes over what live processes work on",
+        _PRESENCE,
+        "    return sa.not_(sa.exists().where(process.c.boot_id == boot, _ALIVE))\n",
+        "    return sa.not_(sa.exists().where(process.c.boot_id == boot, process.c.ended_at.is_not(None)))\n",
+        _BURIED,
+    ),
+    Bug(
+        "who ended lives for ever",
+        _PRESENCE,
+        "    return sa.not_(sa.exists().where(process.c.boot_id == boot, _ALIVE))\n",
+        "    return sa.not_(sa.exists().where(process.c.boot_id == boot))\n",
+        _BURIED,
+    ),
+    Bug(
+        "an observer that stood still buries the others",
+        _PRESENCE,
+        "        if self._asked is None or told - self._asked > self._gap_s:\n",
+        "        if self._asked is None:\n",
+        _JUDGED,
+    ),
+    Bug(
+        "the time that reading takes is held against the watched",
+        _PRESENCE,
+        "else (beat, told)\n",
+        "else (beat, asked)\n",
+        _JUDGED,
+    ),
+    Bug(
+        "a process is buried although it has beaten since",
+        _PRESENCE,
+        "process.c.boot_id == dead.boot_id, process.c.beat == dead.beat, _ALIVE\n",
+        "process.c.boot_id == dead.boot_id, _ALIVE\n",
+        _JUDGED,
+    ),
+    Bug(
+        "the buried process goes on",
+        _PRESENCE,
+        "        if not alive:\n",
+        "        if not alive and not beats:\n",
+        _JUDGED,
+    ),
+    Bug(
+        "a burial overtakes a claim",
+        _PRESENCE,
+        ".where(*_MINE).with_for_update(read=True, key_share=True)\n",
+        ".where(*_MINE)\n",
+        _JUDGED,
+    ),
+    Bug(
+        "a claim holds up its own process's beats",
+        _PRESENCE,
+        ".with_for_update(read=True, key_share=True)\n",
+        ".with_for_update()\n",
+        _JUDGED,
+    ),
+    Bug(
+        "what a stopped process has locked stays locked",
+        _PRESENCE,
+        "                end_sessions(connection, session_name(dead.boot_id))\n",
+        "                pass\n",
+        _JUDGED,
+    ),
+    Bug(
+        "what the buried take before they know it is lost for good",
+        _PRESENCE,
+        "        if self._swept is None or asked - self._swept >= _SWEEP_SECONDS:\n",
+        "        if self._swept is None:\n",
+        _JUDGED,
+    ),
+    Bug(
+        "one that is alone serves beside others",
+        "app/db/server_lock.py",
+        "        require_alone(database)\n",
+        "        pass\n",
+        _JUDGED,
+    ),
+    Bug(
+        "others serve beside one that is alone",
+        _PRESENCE,
+        "            if not share_lock(connection, SERVER_LOCK):\n",
+        "            if not share_lock(connection, self._boot_id):\n",
+        _JUDGED,
+    ),
+    Bug(
+        "the buried claim",
+        "app/db/jobs.py",
+        "                if not self._may_claim(connection):\n",
+        "                if not connection:\n",
+        _BURIED,
+    ),
+    Bug(
+        "what the dead kept of a document that is given up is not paid for",
+        "app/server/sharing.py",
+        """        recovered = ledger.recover_in(connection, gone)
+        if orphans:
+            jobs.requeue_orphans_in(connection, orphans)
+""",
+        """        if orphans:
+            jobs.requeue_orphans_in(connection, orphans)
+        recovered = ledger.recover_in(connection, gone)
+""",
+        _BURIED,
+    ),
+    Bug(
+        "two living processes work on one request",
+        "app/db/idempotency.py",
+        "            works = found.status in {None, _APPLIED} and self._works(connection, request_id, found.boot_id)\n",
+        "            works = found.status in {None, _APPLIED} and found.boot_id == self._boot_id\n",
+        _BURIED,
+    ),
+    Bug(
+        "a document is acknowledged whose original is deleted",
+        "app/db/originals.py",
+        ".rowcount and name in _begun:\n",
+        ".rowcount and not name:\n",
+        _BURIED,
+    ),
+    Bug(
+        "an original that was put too late stays for ever",
+        "app/documents/files.py",
+        """        except BaseException:
+            with suppress(*_DATABASE_REFUSES):  # whether a row names it is then not known: the next start decides
+                self._sort_out([name])
+""",
+        """        except BaseException:
+            with suppress(*_DATABASE_REFUSES):  # whether a row names it is then not known: the next start decides
+                if self._rows.is_open(name):
+                    self._sort_out([name])
+""",
+        _BURIED,
+    ),
+)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(BUGS, module="tests.mutations.presence", description=__doc__))
