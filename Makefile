@@ -93,6 +93,7 @@ bench-engine: $(VENV)/.installed-dev $(VENV)/.models
 SETS ?= ../shared/data
 bench-retrieval: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.retrieval.vectors --vectors 1000000 --flat --out docs/benchmarks/vectors.json
+	$(BIN)/python -m tests.bench.retrieval.pgvector --out docs/benchmarks/pgvector.json
 	$(BIN)/python -m tests.bench.retrieval.lexical --chunks 1000000 --out docs/benchmarks/lexical.json
 	$(BIN)/python -m tests.bench.retrieval.hybrid --chunks 1000000 --out docs/benchmarks/hybrid.json
 	$(BIN)/python -m tests.bench.retrieval.embedding $(SETS)/squad2-dev/corpus.jsonl --out docs/benchmarks/embedding.json

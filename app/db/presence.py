@@ -6,6 +6,7 @@ monotonic clock, while the observer's own beats got through. That is how leader 
 because claims are fenced (docs/adr/0098), and it learns of its burial from its next beat (docs/adr/0106).
 """
 
+import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -124,7 +125,6 @@ class Presence:
         role: str,
         version: str,
         release: Release,
-        host: str = "",
         on_buried: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -137,14 +137,13 @@ class Presence:
             role: What it does, to be shown.
             version: Footnote's, to be shown.
             release: Called in the transaction that buries a process, and now and then.
-            host: The machine, to be shown.
             on_buried: Called once, when others have buried this process.
             clock: Unix seconds, only written down.
             monotonic: Seconds that no setting of a clock changes.
         """
         self._database = database
         self._boot_id = boot_id
-        self._shown = {"role": role, "version": version, "host": host}
+        self._shown = {"role": role, "version": version, "host": socket.gethostname()}
         self._release = release
         self._on_buried = on_buried
         self._clock = clock

@@ -21,6 +21,7 @@ from app.db.catalogue import CatalogueRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
+from app.db.dialect import require_pgvector
 from app.db.documents import DocumentRepository
 from app.db.feedback import FeedbackRepository
 from app.db.generations import IndexGenerationRepository
@@ -211,6 +212,9 @@ def _base(settings: Settings, stack: ExitStack) -> _Base:
     database = Database.open(settings.resolved_database_url)
     stack.callback(database.close)
     stack.enter_context(server_lock(database))
+    if settings.vector_store == "pgvector":
+        with database.write() as connection:
+            require_pgvector(connection)
     upgrade(database, copies=settings.data_dir / "backups")
     zone = ZoneInfo(settings.reporting_zone)
     clock = SteadyClock()

@@ -1,6 +1,5 @@
 """A process beside others on one database: its presence, and what becomes of the work of those that are gone."""
 
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -63,7 +62,6 @@ def present(
             boot_id=boot_id,
             role=role,
             version=version,
-            host=socket.gethostname(),
             release=release,
             on_buried=on_buried,
         )
