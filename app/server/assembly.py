@@ -39,6 +39,7 @@ from app.db.conversations import ConversationRepository
 from app.db.document_names import DocumentNames
 from app.db.generations import IndexGeneration
 from app.db.jobs import JobRepository
+from app.db.presence import Gone
 from app.db.session import Database
 from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.files import DocumentFiles
@@ -82,6 +83,7 @@ class Assembly:
     jobs: JobRepository
     instruments: Instruments
     boot_id: str
+    gone: Gone
     chunks: ChunkRepository
     lexical: WordStore
     extractor: Extractor
@@ -173,7 +175,7 @@ class Assembly:
             ConversationRepository(self.database, clock=ledger.seconds),
             count_tokens=tokenizer.count,
             history_tokens=settings.history_tokens,
-            asked=AskedQuestionRepository(self.database, boot_id=self.boot_id, clock=ledger.seconds),
+            asked=AskedQuestionRepository(self.database, boot_id=self.boot_id, gone=self.gone, clock=ledger.seconds),
         )
         citations = AnswerCitationRepository(self.database, clock=ledger.seconds)
         catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)

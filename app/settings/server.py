@@ -44,6 +44,16 @@ class ServerSettings(BaseModel, frozen=True):
         le=10_000_000,
         description="Most disk space of copies of a bucket's originals, in MiB, that are kept to be read again.",
     )
+    shared: bool = Field(
+        default=False,
+        description="Whether other processes serve the same database at the same time; needs PostgreSQL and what all "
+        "processes reach.",
+    )
+    role: Literal["all", "api", "worker"] = Field(
+        default="all",
+        description="What a process that shares its database does: api answers requests, worker ingests documents "
+        "(as footnote worker), all does both.",
+    )
     host: str = Field(default="127.0.0.1", description="Address `footnote serve` listens on.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port `footnote serve` listens on; 0 picks a free one.")
     forwarded_allow_ips: str = Field(
@@ -120,6 +130,12 @@ class ServerSettings(BaseModel, frozen=True):
         return name
 
     @model_validator(mode="after")
+    def _roles_are_shared(self) -> Self:
+        if self.role != "all" and not self.shared:
+            raise ValueError(f"FOOTNOTE_ROLE={self.role} needs FOOTNOTE_SHARED=true: a process alone does everything")
+        return self
+
+    @model_validator(mode="after")
     def _certificate_has_key(self) -> Self:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("FOOTNOTE_TLS_CERT and FOOTNOTE_TLS_KEY go together")
@@ -148,6 +164,11 @@ class ServerSettings(BaseModel, frozen=True):
         host = _ON_THIS_MACHINE.get(self.host, f"[{self.host}]" if ":" in self.host else self.host)
         scheme = "http" if self.tls_cert is None else "https"
         return f"{scheme}://{host}:{self.port if port is None else port}"
+
+    @property
+    def ingests(self) -> bool:
+        """Whether this process ingests documents."""
+        return self.role != "api"
 
     @property
     def resolved_database_url(self) -> str:

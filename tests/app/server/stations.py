@@ -97,7 +97,7 @@ def stations(
         instruments=state.telemetry.instruments,
         passwords=Passwords() if passwords is None else passwords,  # an empty one is false
     )
-    worker = Worker(ingestion, indexes=Indexes(index, lexical), boot_id="boot-1")
+    worker = Worker(ingestion, indexes=Indexes(index, lexical), boot_id=ledger.boot_id)
     found = search or Search(index, lexical, chunks, timed=timed)
     selects = selects or reader is not None or quotes is not QuotesAs.NOTHING or quote_unverified
     answerer = make_answerer(
