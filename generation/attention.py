@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import rms_norm, scaled_dot_product_attention
 
 from generation.blocked_attention import attend_in_blocks
 from generation.kv_cache import Slab
@@ -22,6 +22,38 @@ _UNSUPPORTED = ("s_aux", "position_bias", "head_mask")
 # Between these many queries of a row, stacking the heads that share keys is up to twice as fast on a CPU
 # as letting the kernel repeat the keys (17 queries over 1,500 keys: 1.25 against 2.8 ms); outside it is not.
 _FEW, _MANY = 5, 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rotation:
+    """Positions that are still to be applied to queries and keys, by rotary embedding (Su et al., arXiv:2104.09864).
+
+    Attributes:
+        cos: [1, T, head_dim], the second half like the first.
+        sin: Like `cos`.
+        query_norm: [head_dim], the weight of an RMSNorm of each query head beforehand; None without one.
+        key_norm: The same for keys.
+        eps: Of both norms.
+    """
+
+    cos: Tensor
+    sin: Tensor
+    query_norm: Tensor | None = None
+    key_norm: Tensor | None = None
+    eps: float = 0.0
+
+    def apply(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        """[1, heads, T, head_dim] queries and keys, normalised and rotated."""
+        return self._rotated(query, self.query_norm), self._rotated(key, self.key_norm)
+
+    def _rotated(self, states: Tensor, norm: Tensor | None) -> Tensor:
+        if norm is not None:
+            states = rms_norm(states, norm.shape, norm, self.eps)
+        cos, sin, half = self.cos[:, None], self.sin[:, None], states.shape[-1] // 2
+        out = states * cos
+        out[..., :half].addcmul_(states[..., half:], sin[..., :half], value=-1)
+        out[..., half:].addcmul_(states[..., :half], sin[..., half:])
+        return out
 
 
 @dataclass(slots=True, eq=False)
@@ -73,8 +105,12 @@ class Batch(Protocol):
         scaling: float | None,
         window: int | None,
         softcap: float | None,
+        rotation: Rotation | None = None,
     ) -> Tensor:
-        """Store the new keys and values, then attend, each row to itself; [1, T, heads, head_dim]."""
+        """Store the new keys and values, then attend, each row to itself; [1, T, heads, head_dim].
+
+        Queries and keys are rotated beforehand where `rotation` is given.
+        """
         ...
 
 
@@ -96,8 +132,11 @@ class SlabBatch:
         scaling: float | None,
         window: int | None,
         softcap: float | None,
+        rotation: Rotation | None = None,
     ) -> Tensor:
         """See `Batch.attend`; arguments as `ragged_attention`'s."""
+        if rotation is not None:
+            query, key = rotation.apply(query, key)
         out = torch.empty_like(query.transpose(1, 2))
         for row in self._rows:
             span = slice(row.start, row.stop)

@@ -72,6 +72,20 @@ class HalfProduct(Product):
         return 3 - left if self._narrow and left in {1, 2} else 0
 
 
+class PlainProduct(Product):
+    """As `nn.Linear` multiplies; for siblings in one."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__()
+        self.out_features, self.in_features = weight.shape
+        self.weight_bytes = weight.numel() * weight.itemsize
+        self._weight, self._bias = weight, bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., in_features] to [..., out_features], in the format of `x`."""
+        return functional.linear(x, self._weight, self._bias)
+
+
 class LaidOutProduct(Product):
     """Weights in bfloat16 in oneDNN's layout, sums in float32."""
 
@@ -148,6 +162,17 @@ def prepare_linears(model: nn.Module) -> int:
     return packed
 
 
+def join_linears(model: nn.Module) -> int:
+    """Multiply siblings by one product each, for a GPU: fewer launches, and wider products.
+
+    The others keep their weights where they are. Of the siblings one group at a time is in memory twice.
+
+    Returns:
+        How many layers were replaced.
+    """
+    return replace_linears(model, PlainProduct, where=lambda _: True, alone=False)
+
+
 def packs() -> bool:
     """Whether this processor and this build of torch have FBGEMM's products (x86 with AVX2)."""
     return "fbgemm" in torch.backends.quantized.supported_engines and hasattr(
@@ -178,14 +203,21 @@ def lays_out(model: nn.Module) -> bool:
 
 
 def replace_linears(
-    model: nn.Module, pack: Callable[[Tensor, Tensor | None], Product], *, where: Callable[[nn.Linear], bool]
+    model: nn.Module,
+    pack: Callable[[Tensor, Tensor | None], Product],
+    *,
+    where: Callable[[nn.Linear], bool],
+    alone: bool = True,
 ) -> int:
     """Put `pack(weight, bias)` in the place of each `nn.Linear` that satisfies `where`; returns how many.
+
+    Without `alone`, only in the place of siblings.
 
     An original's memory is free as soon as it is replaced, unless an embedding still uses it.
     Subclasses of `nn.Linear` are left alone: they mean something else.
     """
     groups = [(parent, group) for parent in list(model.modules()) for group in _groups(parent, where)]
+    groups = [(parent, group) for parent, group in groups if alone or len(group) > 1]
     replaced = 0
     # Packing is one thread's work inside torch, which lets go of the interpreter meanwhile.
     with ThreadPoolExecutor(max(1, torch.get_num_threads())) as threads:
