@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults mutate adapter reader evidence-reader judge lock image-locks release-images sbom format
+.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults scale mutate adapter reader evidence-reader judge lock image-locks release-images sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -93,6 +93,7 @@ bench-engine: $(VENV)/.installed-dev $(VENV)/.models
 SETS ?= ../shared/data
 bench-retrieval: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.retrieval.vectors --vectors 1000000 --flat --out docs/benchmarks/vectors.json
+	$(BIN)/python -m tests.bench.retrieval.pgvector --out docs/benchmarks/pgvector.json
 	$(BIN)/python -m tests.bench.retrieval.lexical --chunks 1000000 --out docs/benchmarks/lexical.json
 	$(BIN)/python -m tests.bench.retrieval.hybrid --chunks 1000000 --out docs/benchmarks/hybrid.json
 	$(BIN)/python -m tests.bench.retrieval.embedding $(SETS)/squad2-dev/corpus.jsonl --out docs/benchmarks/embedding.json
@@ -140,6 +141,10 @@ fuzz: $(VENV)/.installed-dev
 # Every fault of docs/RELIABILITY.md at length: kills, power cuts, full disks, hostile requests and documents.
 faults: faults-ledger faults-ingest faults-power
 	$(MAKE) test ARGS='--exhaustive tests/faults'
+
+# Several processes on one PostgreSQL, killed and stopped, at length.
+scale: $(VENV)/.installed-dev
+	$(MAKE) test ARGS='--exhaustive tests/scale'
 
 # Faults that Footnote has had, planted one by one: each must fail a test.
 mutate: mutate-ledger

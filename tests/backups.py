@@ -1,4 +1,4 @@
-"""Backups of installations whose originals are in the folder of their data dir."""
+"""Backups of installations whose originals are where the settings have them."""
 
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from app.settings import ServerSettings
 
 def back_up(settings: ServerSettings, target: Path, **options: Any) -> Summary:
     """See `app.backup.snapshot.back_up`."""
-    return snapshot.back_up(settings, target, originals=stored_originals(settings.data_dir), **options)
+    return snapshot.back_up(settings, target, originals=stored_originals(settings), **options)
 
 
 def restore(settings: ServerSettings, source: Path, **options: Any) -> Restored:
     """See `app.backup.restore.restore`."""
-    return restoring.restore(settings, source, originals_in=restored_originals, **options)
+    return restoring.restore(settings, source, originals_in=restored_originals(settings), **options)

@@ -2,6 +2,7 @@
 
 import atexit
 import itertools
+import os
 import re
 import subprocess
 import sys
@@ -27,6 +28,9 @@ _MOTO = Path(sys.prefix) / "moto" / "bin" / "moto_server"
 _LISTENS = re.compile(rb"http://127\.0\.0\.1:[1-9][0-9]*")
 _names = itertools.count()
 
+KEYS = {"AWS_ACCESS_KEY_ID": "footnote-of-tests", "AWS_SECRET_ACCESS_KEY": "a-secret-of-the-bucket"}
+"""As AWS's tools take them from the environment; moto takes any."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
@@ -34,6 +38,23 @@ class Bucket:
 
     endpoint: str
     name: str
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings of an installation whose originals are in it; the keys are in the environment."""
+        return {
+            "originals": f"s3://{self.name}",
+            "originals_endpoint": self.endpoint,
+            "originals_region": "us-east-1",
+        }
+
+    def held(self) -> dict[str, bytes]:
+        """The objects by their keys."""
+        import obstore
+
+        store = self.store()
+        keys = [one["path"] for some in obstore.list(store) for one in some]
+        return {key: bytes(obstore.get(store, key).bytes()) for key in keys}
 
     def store(self) -> "S3Store":
         """The bucket as obstore has it."""
@@ -43,10 +64,19 @@ class Bucket:
             self.name,
             endpoint=self.endpoint,
             region="us-east-1",
-            access_key_id="footnote",
-            secret_access_key="a-secret",
+            access_key_id=KEYS["AWS_ACCESS_KEY_ID"],
+            secret_access_key=KEYS["AWS_SECRET_ACCESS_KEY"],
             client_options={"allow_http": True},
         )
+
+
+@pytest.fixture
+def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys in the environment of a test, and nothing else that AWS's tools look for."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
 
 
 def empty_bucket() -> Bucket:

@@ -8,11 +8,12 @@ from app.documents.files import DocumentFiles
 from app.documents.ports import ObjectName
 from app.ids import new_id
 from app.server.originals import document_files
+from app.settings import Settings
 
 
 def files_in(data_dir: Path, database: Database, *, boot_id: str = "boot-1") -> DocumentFiles:
     """The files of an installation."""
-    return document_files(data_dir, OriginalRepository(database, boot_id=boot_id))
+    return document_files(Settings(data_dir=data_dir, _env_file=None), OriginalRepository(database, boot_id=boot_id))
 
 
 def put(files: DocumentFiles, name: ObjectName, content: bytes) -> None:

@@ -162,7 +162,6 @@ def reported(begun: Begun, finished: Finished) -> Answer:
     return Answer(
         id=begun.question.request_id,
         model=_model(usage.calls) if completion is None else finished.model,
-        answered=finished.reason is None,
         reason=finished.reason,
         text=finished.text,
         finish_reason=finished.finish_reason,

@@ -1,8 +1,10 @@
 """Restores a backup: verifies all of it first, unpacks it beside the old installation, then swaps the two."""
 
+import hashlib
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,9 +19,9 @@ from app.db.migration import current_revision, upgrade
 from app.db.portable import RowLoader
 from app.db.session import Database
 from app.disk import is_full
-from app.documents.ports import Originals
+from app.documents.ports import ObjectName, Originals
 from app.documents.spool import Spool, read_blocks
-from app.errors import Conflict, StorageFull
+from app.errors import Conflict, StorageFull, StoreUnavailable
 from app.ids import new_id
 from app.settings import ServerSettings
 
@@ -50,6 +52,9 @@ def restore(
     database outside the data dir (`FOOTNOTE_DATABASE_URL`) must be empty. It is filled in one transaction just before
     the files are swapped in. It may be SQLite or PostgreSQL, whichever was backed up.
 
+    A store of originals outside the data dir is added to. What it has with the same bytes is left as it is, and what it
+    has with others is replaced; the originals that a failed restore added are deleted.
+
     Raises:
         BackupUnusable: `source` is not a backup, is damaged, or needs a newer Footnote. Nothing was changed.
         Conflict: There is an installation already, and `force` is false; or the outside database holds rows.
@@ -57,7 +62,7 @@ def restore(
         StorageFull: The disk is full. The old installation is unchanged.
 
     Example:
-        >>> restore(settings, Path("footnote.backup"), originals_in=restored_originals, force=True).aside
+        >>> restore(settings, Path("footnote.backup"), originals_in=opened, force=True).aside
         PosixPath('/data/before-restore-1763600000')
     """
     verified = verify(source, report)
@@ -68,8 +73,9 @@ def restore(
             )
         folder = placement.prepare(settings.data_dir)
         try:
-            if shutil.disk_usage(folder).free < verified.bytes:
-                raise StorageFull(f"There is no room: the backup needs {verified.bytes >> 20} MiB on this disk.")
+            needed = verified.bytes - (verified.summary.original_bytes if settings.originals else 0)
+            if shutil.disk_usage(folder).free < needed:
+                raise StorageFull(f"There is no room: the backup needs {needed >> 20} MiB on this disk.")
             _unpack(source, settings, verified, folder, originals_in(folder), report)
             os.sync()  # once for all: thousands of originals were just written
             aside = placement.place(settings.data_dir)
@@ -90,7 +96,7 @@ def _unpack(
     report: Report,
 ) -> None:
     url = settings.database_url or f"sqlite:///{folder / 'footnote.db'}"
-    spool, store = originals
+    added: list[ObjectName] = []
     done = 0
     database = Database.open(url)
     try:
@@ -101,14 +107,37 @@ def _unpack(
             for member in read_archive(source):
                 if is_rows(member.name):
                     _load(loader, member)
-                elif (original := original_of(member.name)) is not None:
-                    blocks = read_blocks(member.content)
-                    store.put(original, spool.receive(blocks, name=new_id("in"), limit=member.bytes))
+                elif (original := original_of(member.name)) is not None and _put(*originals, original, member):
+                    added.append(original)
                 done += member.bytes
                 report("restoring (MiB)", done >> 20, verified.bytes >> 20)
             loader.finish()
+    except BaseException:
+        if settings.originals:  # no row will name them
+            with suppress(StoreUnavailable):
+                originals[1].delete(*added)
+        raise
     finally:
         database.close()
+
+
+def _put(spool: Spool, store: Originals, name: ObjectName, member: BackupMember) -> bool:
+    """Store an original; returns whether the store had none of this name."""
+    received = spool.receive(read_blocks(member.content), name=new_id("in"), limit=member.bytes)
+    try:
+        store.put(name, received)
+    except FileExistsError:
+        digest = hashlib.sha256()
+        with store.open(name) as blocks:
+            for block in blocks:
+                digest.update(block)
+        if digest.hexdigest() != received.sha256:
+            store.delete(name)
+            store.put(name, received)
+        return False
+    finally:
+        spool.discard(received)
+    return True
 
 
 def _refuse_filled(database: Database, manifest: BackupManifest) -> None:

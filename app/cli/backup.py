@@ -33,7 +33,7 @@ def backup(
     _refuse_url(context)
     console, settings = Console(), load_settings()
     with Bar(Console(stderr=True)) as bar:
-        originals = stored_originals(settings.data_dir)
+        originals = stored_originals(settings)
         summary = back_up(settings, file, originals=originals, force=force, report=bar)
     console.print(
         f"{file}: {file.stat().st_size >> 10:,} KiB, {summary.rows.get('document', 0):,} documents, "
@@ -42,8 +42,8 @@ def backup(
         soft_wrap=True,
     )
     for names, what in (
-        (summary.missing, "are not on the disk: deleted meanwhile, or lost before"),
-        (summary.altered, "have other bytes on the disk than were uploaded"),
+        (summary.missing, "are not in the store: deleted meanwhile, or lost before"),
+        (summary.altered, "have other bytes in the store than were uploaded"),
     ):
         if names:
             some = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
@@ -65,8 +65,17 @@ def restore(
     _refuse_url(context)
     settings = load_settings(**({"data_dir": into} if into is not None else {}))
     with Bar(Console(stderr=True)) as bar:
-        restored = put_back(settings, file, originals_in=restored_originals, force=force, report=bar)
+        originals_in = restored_originals(settings)
+        restored = put_back(settings, file, originals_in=originals_in, force=force, report=bar)
     manifest, console = restored.manifest, Console()
+    if into is not None and settings.originals:
+        console.print(
+            f"Its originals are in {settings.originals}. Whoever deletes a document here deletes the file there, also "
+            "if another installation names it: to try a backup, leave FOOTNOTE_ORIGINALS empty.",
+            style="yellow",
+            highlight=False,
+            soft_wrap=True,
+        )
     made = datetime.fromtimestamp(manifest.created_at, tz=UTC).isoformat(timespec="seconds")
     console.print(
         f"Restored the backup of {made} (Footnote {manifest.footnote}, schema {manifest.schema}) "

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy import exc
 from sqlalchemy.dialects import postgresql, sqlite
+
+from app.errors import SetupError
 
 Kind: TypeAlias = Literal["sqlite", "postgresql"]
 LockMode: TypeAlias = Literal["ROW EXCLUSIVE", "SHARE ROW EXCLUSIVE", "EXCLUSIVE", "ACCESS EXCLUSIVE"]
@@ -80,6 +83,11 @@ def upsert(
     return PerDialect(sqlite=compose(sqlite.insert(table)), postgresql=compose(postgresql.insert(table)))
 
 
+_PGVECTOR = sa.text(
+    "SELECT installed_version AS installed, default_version AS available FROM pg_available_extensions "
+    "WHERE name = 'vector'"
+)
+_OLDEST_PGVECTOR = (0, 8)  # the first with iterative scans of an index
 _LOCK = sa.text("SELECT pg_advisory_xact_lock(:number)")
 _LOCK_SHARED = sa.text("SELECT pg_advisory_xact_lock_shared(:number)")
 _TRY_SHARED = sa.text("SELECT pg_try_advisory_xact_lock_shared(:number)")
@@ -180,6 +188,37 @@ def advance_sequences(connection: sa.Connection, tables: Iterable[sa.TableClause
 def server_version(connection: sa.Connection) -> str:
     """The version of SQLite or of the PostgreSQL server, as `17.2`."""
     return ".".join(map(str, connection.dialect.server_version_info or ()))
+
+
+def require_pgvector(connection: sa.Connection) -> None:
+    """Check that PostgreSQL has pgvector, and create the extension in this database where it is not yet.
+
+    Raises:
+        SetupError: On SQLite, without pgvector or with an older one, or where this user may not create extensions.
+    """
+    setting = "FOOTNOTE_VECTOR_STORE=pgvector"
+    if kind_of(connection) == "sqlite":
+        raise SetupError(
+            f"{setting} keeps vectors in PostgreSQL, and the data are in SQLite: set FOOTNOTE_DATABASE_URL, or leave "
+            "FOOTNOTE_VECTOR_STORE=faiss."
+        )
+    found = connection.execute(_PGVECTOR).one_or_none()
+    if found is None:
+        raise SetupError(f"{setting} needs the extension pgvector, and this PostgreSQL has none: install its package.")
+    if found.installed is None:
+        try:
+            connection.exec_driver_sql("CREATE EXTENSION vector")
+        except exc.ProgrammingError as error:
+            raise SetupError(
+                f"{setting} needs the extension vector in this database, and this user may not create it: run "
+                "`CREATE EXTENSION vector` as an administrator of PostgreSQL."
+            ) from error
+    version = found.installed or found.available
+    if tuple(map(int, version.split(".")[:2])) < _OLDEST_PGVECTOR:
+        raise SetupError(
+            f"{setting} needs pgvector 0.8 or newer; this database has {version}: update the package, and run "
+            "`ALTER EXTENSION vector UPDATE`."
+        )
 
 
 def sqlite_file(url: str) -> Path | None:

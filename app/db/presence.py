@@ -6,6 +6,7 @@ monotonic clock, while the observer's own beats got through. That is how leader 
 because claims are fenced (docs/adr/0098), and it learns of its burial from its next beat (docs/adr/0106).
 """
 
+import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ _ALIVE = process.c.ended_at.is_(None)
 _MINE = process.c.boot_id == sa.bindparam("its_boot"), _ALIVE
 _BEAT = sa.update(process).where(*_MINE).values(beat=process.c.beat + 1)
 _LIVES = sa.select(process.c.boot_id).where(*_MINE).with_for_update(read=True, key_share=True)
+_FIRST = sa.select(process.c.boot_id).where(_ALIVE).order_by(process.c.started_at, process.c.boot_id).limit(1)
 _BEATS = sa.select(process.c.boot_id, process.c.beat).where(_ALIVE)
 
 
@@ -124,7 +126,6 @@ class Presence:
         role: str,
         version: str,
         release: Release,
-        host: str = "",
         on_buried: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -137,14 +138,13 @@ class Presence:
             role: What it does, to be shown.
             version: Footnote's, to be shown.
             release: Called in the transaction that buries a process, and now and then.
-            host: The machine, to be shown.
             on_buried: Called once, when others have buried this process.
             clock: Unix seconds, only written down.
             monotonic: Seconds that no setting of a clock changes.
         """
         self._database = database
         self._boot_id = boot_id
-        self._shown = {"role": role, "version": version, "host": host}
+        self._shown = {"role": role, "version": version, "host": socket.gethostname()}
         self._release = release
         self._on_buried = on_buried
         self._clock = clock
@@ -275,6 +275,18 @@ def require_alone(
         wait(1.0)
     with database.write() as connection:
         connection.execute(sa.update(process).where(_ALIVE).values(ended_at=clock()))
+
+
+def leads(database: Database, boot_id: str) -> bool:
+    """Whether this is the process that does what one must do for all: of those that live, the first to have started.
+
+    For what may be done twice when the first one dies, or is taken for dead.
+
+    Raises:
+        StoreUnavailable: The database cannot be reached.
+    """
+    with database.read() as connection:
+        return connection.execute(_FIRST).scalar() == boot_id
 
 
 def living(database: Database) -> frozenset[str]:

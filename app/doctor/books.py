@@ -8,7 +8,16 @@ import sqlalchemy as sa
 from app.db.dialect import server_version, sqlite_file
 from app.db.migration import current_revision, head_revision, knows
 from app.db.session import Database
-from app.db.tables.documents import api_key, chunk, collection, document, index_generation, job, tenant
+from app.db.tables.documents import (
+    api_key,
+    chunk,
+    collection,
+    document,
+    document_version,
+    index_generation,
+    job,
+    tenant,
+)
 from app.db.tables.ledger import usage_event
 from app.db.tables.prices import price
 from app.doctor.report import Facts, Finding, Level, Report, tame
@@ -20,6 +29,7 @@ from app.usage.reconciliation.rollup_checks import rollup_checks
 
 _DAYS_US = 2 * 86_400 * 1_000_000
 _AHEAD_US = 60 * 1_000_000  # a ledger that is so far ahead of the clock was written with another one
+_SOUGHT = 20  # originals, each a request where they are in a bucket
 _COUNTED = (tenant, collection, document, chunk, api_key)
 
 
@@ -79,6 +89,8 @@ def _look(report: Report, settings: Settings, database: Database) -> None:
         ]
         _jobs(report, connection)
         _ledger(report, connection)
+        newest = _newest_originals(connection)
+    _originals(report, settings, newest)
     _reconciliation(report, database, ZoneInfo(settings.reporting_zone))
 
 
@@ -131,6 +143,32 @@ def _ledger(report: Report, connection: sa.Connection) -> None:
             )
         )
     report.add("ledger", {"rows": rows, "reserved": rows.get(UsageStatus.RESERVED, 0), "prices": prices}, *findings)
+
+
+def _newest_originals(connection: sa.Connection) -> list[str]:
+    newest = sa.select(document_version.c.object).order_by(document_version.c.document_id.desc()).limit(_SOUGHT)
+    return list(connection.execute(newest).scalars())
+
+
+def _originals(report: Report, settings: Settings, newest: list[str]) -> None:
+    """Looks for the newest originals, which tells a store that is not the one the rows speak of."""
+    from app.server.originals import stored_originals
+
+    try:
+        store = stored_originals(settings)
+        missing = sum(store.size(name) is None for name in newest)
+    except AppError:
+        return  # `look_at_originals` says why
+    report.sections["database"]["newest_originals"] = {"sought": len(newest), "missing": missing}
+    if missing:
+        report.findings.append(
+            Finding(
+                Level.ERROR,
+                "originals-missing",
+                f"{missing} of the {len(newest)} newest originals are not where FOOTNOTE_ORIGINALS says.",
+                "If it was changed, restore a backup with the new setting; else restore the lost ones from a backup.",
+            )
+        )
 
 
 def _reconciliation(report: Report, database: Database, zone: ZoneInfo) -> None:

@@ -10,6 +10,7 @@ from app.doctor.machine import (
     look_at_exposure,
     look_at_extras,
     look_at_machine,
+    look_at_originals,
     look_at_versions,
 )
 from app.doctor.models import look_at_index, look_at_models
@@ -40,6 +41,7 @@ def examine(settings: Settings) -> Report:
     look_at_exposure(report, settings)
     look_at_parsers(report)
     look_at_data_dir(report, settings)
+    look_at_originals(report, settings)
     look_at_database(report, settings)
     look_at_index(report, settings)
     look_at_models(report, settings)

@@ -6,13 +6,15 @@ import shutil
 import sqlite3
 import stat
 import sys
+import time
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 
-from app.doctor.report import Facts, Finding, Level, Report
+from app.doctor.report import Facts, Finding, Level, Report, tame
+from app.errors import AppError
 from app.settings import Settings
 from generation.accelerator import driver_version, missing_compiler, why_no_gpu
 from ingestion.child_extractor import find_soffice
@@ -20,7 +22,7 @@ from ingestion.child_extractor import find_soffice
 _PACKAGES = (
     "footnote-rag", "torch", "transformers", "sentence-transformers", "tokenizers", "faiss-cpu", "faiss-gpu", "tantivy",
     "sqlalchemy", "psycopg", "fastapi", "starlette", "uvicorn", "pydantic", "httpx", "prometheus-client", "rapidocr",
-    "mcp", "opentelemetry-sdk", "torchao", "numpy",
+    "mcp", "opentelemetry-sdk", "torchao", "obstore", "numpy",
 )  # fmt: skip
 _FLAGS = ("avx2", "fma", "avx512f", "avx512_vnni", "avx_vnni", "avx512_bf16", "amx_bf16", "amx_int8", "asimd", "sve")
 _LEAST_DISK = 1 << 30
@@ -198,6 +200,31 @@ def look_at_data_dir(report: Report, settings: Settings) -> None:
             )
         )
     report.add("data_dir", facts, *findings)
+
+
+def look_at_originals(report: Report, settings: Settings) -> None:
+    """Tries a store of originals outside the data dir, with one that is deleted again."""
+    facts: Facts = {
+        "place": "bucket" if settings.bucket is not None else "folder" if settings.originals else "data dir"
+    }
+    findings = []
+    if settings.originals:
+        from app.server.originals import try_originals
+
+        begun = time.perf_counter()
+        try:
+            try_originals(settings)
+            facts["tried_in_ms"] = round((time.perf_counter() - begun) * 1000)
+        except AppError as error:
+            findings.append(
+                Finding(
+                    Level.ERROR,
+                    "originals-unusable",
+                    f"Originals cannot be stored, read and deleted: {tame(str(error))}",
+                    "No document is taken without it. docs/OPERATIONS.md names the settings and what keys must allow.",
+                )
+            )
+    report.add("originals", facts, *findings)
 
 
 def _is_open(path: Path) -> bool:

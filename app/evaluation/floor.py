@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from app.answering.quoting.selection import QuoteSelector
+from app.answering.quoting.passage_reader import PassageReader
 from app.evaluation.said import Said, nothing_said, quoted
 from retrieval.ports import Embedder
 from retrieval.types import Context, Source, Span
@@ -47,12 +47,12 @@ class ExtractiveFloor:
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._selector = QuoteSelector(embedder)
+        self._passage_reader = PassageReader(embedder=embedder)
 
     def answer(self, question: str, context: Context, /) -> Sequence[FloorQuote]:
         """See `Floor.answer`."""
         vector = partial(self._embedder.embed_query, question)
-        selection = self._selector.select(question, context, question_vector=vector)
+        selection = self._passage_reader.select(question, context, question_vector=vector)
         return selection.quotes if selection.outcome == "answered" else ()
 
 

@@ -40,7 +40,7 @@ class Said:
 def said_in(answer: Answer) -> Said:
     """Converts the application's answer."""
     return Said(
-        answered=answer.answered,
+        answered=answer.reason is None,
         words=words_of(answer),
         first=first_of(answer),
         unsure=answer.reason == "unsure",

@@ -13,14 +13,17 @@ import sqlalchemy as sa
 from app.clock import pause_after
 from app.db.document_rows import ClaimedJob
 from app.db.job_queue import is_lost
+from app.db.jobs import JobRepository
+from app.documents.files import DocumentFiles
+from app.documents.passwords import Passwords
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.ids import new_id
-from app.telemetry.stations import Activity
+from app.telemetry.stations import Activity, Instruments
 from app.types import Document, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 from app.usage.budgets.repository import WAITING_CODE
 from app.usage.ledger.ledger import Ledger
 from ingestion.errors import DiskFailed, IngestionError, NoRoom, ParserCrashed
-from ingestion.pipeline import ReadyVersion
+from ingestion.pipeline import Pipeline, ReadyVersion
 from retrieval.ports import Embedder
 
 
@@ -55,6 +58,21 @@ class Attempt:
         """The parsed document; only after the parse stage."""
         assert self.prepared is not None, "the parse stage sets it"
         return self.prepared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingestion:
+    """What attempts are made with, the same in both stages: rows, files, the pipeline of one embedder, and the bill.
+
+    `passwords` open protected files. `instruments` time the stages, and have the metrics that count outcomes.
+    """
+
+    jobs: JobRepository
+    files: DocumentFiles
+    pipeline: Pipeline
+    billing: "Billing"
+    instruments: Instruments
+    passwords: Passwords = field(default_factory=Passwords)
 
 
 class Stopped(Exception):
@@ -109,7 +127,7 @@ def reason(error: Exception) -> tuple[str, str]:
                 return WAITING_CODE, "A budget has no room for this document, and it has no next period."
             return WAITING_CODE, "A budget has no room for this document before its next period."
         case StoreUnavailable():
-            return "store-unavailable", "The database could not be reached or was locked, or the disk failed."
+            return "store-unavailable", "The database or the original could not be reached, or the disk failed."
     return "internal-error", "An internal error occurred while reading this document."
 
 

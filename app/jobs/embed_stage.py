@@ -9,19 +9,16 @@ import sqlalchemy as sa
 
 from app.db.checkpoints import Checkpoint
 from app.db.document_rows import ClaimedJob
-from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult, Version
-from app.documents.files import DocumentFiles
 from app.documents.index_ports import IndexRows
 from app.documents.indexes import Indexes
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
-from app.jobs.attempt import Attempt, Billing, Overtaken, Stopped
+from app.jobs.attempt import Attempt, Ingestion, Overtaken, Stopped
 from app.jobs.embed_queue import EmbedQueue
 from app.jobs.outcomes import Outcomes
 from app.jobs.parse_stage import progress_of
-from app.telemetry.stations import Instruments
 from app.types import UsageStatus
-from ingestion.pipeline import EmbeddingBlock, Pipeline
+from ingestion.pipeline import EmbeddingBlock
 from ingestion.types import Stage, StageProgress
 from retrieval.ports import Keys, Vectors
 
@@ -36,25 +33,21 @@ class EmbedStage:
 
     def __init__(
         self,
+        ingestion: Ingestion,
         *,
-        jobs: JobRepository,
-        files: DocumentFiles,
-        pipeline: Pipeline,
         indexes: Indexes,
-        billing: Billing,
         queue: EmbedQueue,
         outcomes: Outcomes,
-        instruments: Instruments,
         stop: threading.Event,
     ) -> None:
-        self._jobs = jobs
-        self._files = files
-        self._pipeline = pipeline
+        self._jobs = ingestion.jobs
+        self._files = ingestion.files
+        self._pipeline = ingestion.pipeline
+        self._billing = ingestion.billing
+        self._instruments = ingestion.instruments
         self._indexes = indexes
-        self._billing = billing
         self._queue = queue
         self._outcomes = outcomes
-        self._instruments = instruments
         self._stop = stop
         self._large: tuple[Attempt, Iterator[None]] | None = None
 

@@ -6,13 +6,10 @@ from functools import partial
 
 import sqlalchemy as sa
 
-from app.db.jobs import JobRepository
 from app.disk import disk_refusal
-from app.documents.passwords import Passwords
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
-from app.jobs.attempt import Attempt, Billing, Overtaken, Stopped, delay_after, reason
+from app.jobs.attempt import Attempt, Ingestion, Overtaken, Stopped, delay_after, reason
 from app.telemetry.logs import logger
-from app.telemetry.metrics import Metrics
 from app.types import UsageStatus
 from ingestion.errors import IngestionError
 
@@ -24,11 +21,11 @@ class Outcomes:
     first, its next start queues the job again.
     """
 
-    def __init__(self, *, jobs: JobRepository, billing: Billing, passwords: Passwords, metrics: Metrics) -> None:
-        self._jobs = jobs
-        self._billing = billing
-        self._passwords = passwords
-        self._metrics = metrics
+    def __init__(self, ingestion: Ingestion) -> None:
+        self._jobs = ingestion.jobs
+        self._billing = ingestion.billing
+        self._passwords = ingestion.passwords
+        self._metrics = ingestion.instruments.metrics
         self._lock = threading.Lock()
         self._unwritten: list[Callable[[], object]] = []
 

@@ -6,17 +6,13 @@ from collections.abc import Callable
 
 from app.db.document_rows import ClaimedJob
 from app.db.jobs import JobRepository
-from app.documents.files import DocumentFiles
-from app.documents.passwords import Passwords
 from app.errors import StorageFull, StoreUnavailable
-from app.jobs.attempt import Attempt, Overtaken, Stopped
+from app.jobs.attempt import Attempt, Ingestion, Overtaken, Stopped
 from app.jobs.claim_queue import ClaimQueue
 from app.jobs.embed_queue import EmbedQueue
 from app.jobs.outcomes import Outcomes
 from app.telemetry.logs import logger
-from app.telemetry.stations import Instruments
 from ingestion.errors import Malformed
-from ingestion.pipeline import Pipeline
 from ingestion.types import StageProgress
 
 IDLE_SECONDS = 0.5
@@ -48,25 +44,21 @@ class ParseStage:
 
     def __init__(
         self,
+        ingestion: Ingestion,
         *,
-        jobs: JobRepository,
-        files: DocumentFiles,
-        passwords: Passwords,
-        pipeline: Pipeline,
         claims: ClaimQueue,
         queue: EmbedQueue,
         outcomes: Outcomes,
-        instruments: Instruments,
         stop: threading.Event,
     ) -> None:
-        self._jobs = jobs
-        self._files = files
-        self._passwords = passwords
-        self._pipeline = pipeline
+        self._jobs = ingestion.jobs
+        self._files = ingestion.files
+        self._passwords = ingestion.passwords
+        self._pipeline = ingestion.pipeline
+        self._instruments = ingestion.instruments
         self._claims = claims
         self._queue = queue
         self._outcomes = outcomes
-        self._instruments = instruments
         self._stop = stop
 
     def run(self) -> None:

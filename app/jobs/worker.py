@@ -3,22 +3,14 @@
 import threading
 import time
 
-from app.db.jobs import JobRepository
-from app.documents.files import DocumentFiles
 from app.documents.indexes import Indexes
-from app.documents.passwords import Passwords
-from app.jobs.attempt import Billing, Stopped
+from app.jobs.attempt import Ingestion, Stopped
 from app.jobs.claim_queue import ClaimQueue
 from app.jobs.embed_queue import EmbedQueue
 from app.jobs.embed_stage import EmbedStage
 from app.jobs.outcomes import Outcomes
 from app.jobs.parse_stage import IDLE_SECONDS, ParseStage
 from app.telemetry.logs import logger
-from app.telemetry.metrics import Metrics
-from app.telemetry.stations import Instruments
-from app.usage.ledger.ledger import Ledger
-from ingestion.pipeline import Pipeline
-from retrieval.ports import Embedder
 
 _STOP_SECONDS = 10.0
 _WAITING_BLOCKS = 2  # of passages that wait to be embedded: enough to keep the embedder busy
@@ -33,58 +25,25 @@ class Worker:
     the blocks that were not finished (docs/adr/0040).
 
     Example:
-        >>> worker = Worker(jobs=jobs, files=files, pipeline=pipeline, embedder=embedder, indexes=indexes, ...)
+        >>> worker = Worker(ingestion, indexes=indexes, boot_id=boot_id, parsers=2)
         >>> worker.start()
         >>> worker.wake()  # after each upload
         >>> worker.stop()
     """
 
-    def __init__(
-        self,
-        *,
-        jobs: JobRepository,
-        files: DocumentFiles,
-        pipeline: Pipeline,
-        embedder: Embedder,
-        indexes: Indexes,
-        ledger: Ledger,
-        metrics: Metrics,
-        boot_id: str,
-        passwords: Passwords | None = None,
-        parsers: int = 1,
-        instruments: Instruments | None = None,
-    ) -> None:
+    def __init__(self, ingestion: Ingestion, *, indexes: Indexes, boot_id: str, parsers: int = 1) -> None:
         assert parsers > 0, "at least one thread parses"
-        passwords = Passwords() if passwords is None else passwords  # an empty one is false
-        instruments = instruments or Instruments(metrics)
-        billing = Billing(ledger, embedder)
         self._stop = threading.Event()
         self._indexes = indexes
-        self._claims = ClaimQueue(jobs, boot_id, parsers=parsers)
-        self._outcomes = Outcomes(jobs=jobs, billing=billing, passwords=passwords, metrics=metrics)
-        most = _WAITING_BLOCKS * pipeline.block_passages
+        self._claims = ClaimQueue(ingestion.jobs, boot_id, parsers=parsers)
+        self._outcomes = Outcomes(ingestion)
+        most = _WAITING_BLOCKS * ingestion.pipeline.block_passages
         self._queue = EmbedQueue(most_passages=most, most_documents=_WAITING_DOCUMENTS)
         self._embed_stage = EmbedStage(
-            jobs=jobs,
-            files=files,
-            pipeline=pipeline,
-            indexes=indexes,
-            billing=billing,
-            queue=self._queue,
-            outcomes=self._outcomes,
-            instruments=instruments,
-            stop=self._stop,
+            ingestion, indexes=indexes, queue=self._queue, outcomes=self._outcomes, stop=self._stop
         )
         parse_stage = ParseStage(
-            jobs=jobs,
-            files=files,
-            passwords=passwords,
-            pipeline=pipeline,
-            claims=self._claims,
-            queue=self._queue,
-            outcomes=self._outcomes,
-            instruments=instruments,
-            stop=self._stop,
+            ingestion, claims=self._claims, queue=self._queue, outcomes=self._outcomes, stop=self._stop
         )
         self._threads = [
             threading.Thread(target=self._embed, name="footnote-ingestion", daemon=True),

@@ -18,7 +18,7 @@ from app.answering.generating.wording import read_wording
 from app.answering.languages.table import languages
 from app.answering.metering.meter import Meters
 from app.answering.question import AnswerDefaults
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.quoting.strategy import Quoting
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
@@ -39,6 +39,7 @@ from app.db.conversations import ConversationRepository
 from app.db.document_names import DocumentNames
 from app.db.generations import IndexGeneration
 from app.db.jobs import JobRepository
+from app.db.presence import Gone
 from app.db.session import Database
 from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.files import DocumentFiles
@@ -46,6 +47,7 @@ from app.documents.index_ports import VectorStore, VectorStores, WordStore
 from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
 from app.errors import SetupError
+from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.models.loading import load_embedder, load_generator, load_reader
 from app.server.embedder_swap import EmbedderStack
@@ -81,6 +83,7 @@ class Assembly:
     jobs: JobRepository
     instruments: Instruments
     boot_id: str
+    gone: Gone
     chunks: ChunkRepository
     lexical: WordStore
     extractor: Extractor
@@ -96,7 +99,7 @@ class Assembly:
     @property
     def vector_stores(self) -> VectorStores:
         """Where the vectors of each generation are searched."""
-        return FaissStores(self.settings.data_dir, chunks=self.chunks, device=self.settings.index_device)
+        return vector_stores_of(self.settings, self.database, self.chunks)
 
     def stack_for(self, generation: IndexGeneration) -> EmbedderStack:
         """The stack of the embedder that made a generation's vectors.
@@ -135,19 +138,16 @@ class Assembly:
 
             # without a language model, tokens are counted by the embedder's tokenizer
             generator = load_generator(self.settings, embedder) if self.settings.extractive else self.generator
-            worker = Worker(
+            ingestion = Ingestion(
                 jobs=self.jobs,
                 files=self.files,
                 pipeline=Pipeline(self.extractor, chunker, embedder, timed=timed),
-                embedder=embedder,
-                indexes=Indexes(index, self.lexical),
-                ledger=self.ledger,
-                metrics=self.instruments.metrics,
+                billing=Billing(self.ledger, embedder),
                 instruments=self.instruments,
-                boot_id=self.boot_id,
                 passwords=self.passwords,
-                parsers=self.parsers,
             )
+            indexes = Indexes(index, self.lexical)
+            worker = Worker(ingestion, indexes=indexes, boot_id=self.boot_id, parsers=self.parsers)
             return Models(
                 embedder=embedder,
                 engine=generator[2],
@@ -175,7 +175,7 @@ class Assembly:
             ConversationRepository(self.database, clock=ledger.seconds),
             count_tokens=tokenizer.count,
             history_tokens=settings.history_tokens,
-            asked=AskedQuestionRepository(self.database, boot_id=self.boot_id, clock=ledger.seconds),
+            asked=AskedQuestionRepository(self.database, boot_id=self.boot_id, gone=self.gone, clock=ledger.seconds),
         )
         citations = AnswerCitationRepository(self.database, clock=ledger.seconds)
         catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)
@@ -191,8 +191,10 @@ class Assembly:
             min_evidence=limits.min_evidence,
             names=DocumentNames(self.database),
         )
-        quoter, memo = PassageReader(embedder=embedder, reader=reader, judge=self.judge), Memo()
-        quoting = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=engine.info.context_window)
+        passage_reader, memo = PassageReader(embedder=embedder, reader=reader, judge=self.judge), Memo()
+        quoting = Quoting(
+            passage_reader=passage_reader, tokenizer=tokenizer, limits=limits, window=engine.info.context_window
+        )
         verification = Verification(embedder=embedder, entailment=self.entailment)
         summariser = Summariser(engine=engine, tokenizer=tokenizer) if settings.overflow == "summarise" else None
 
@@ -201,7 +203,7 @@ class Assembly:
             return Generating(
                 generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits, wording=asking.wording),
                 prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=limits, asking=asking, overflow=summariser),
-                quoter=quoter,
+                passage_reader=passage_reader,
                 verification=verification,
                 memo=memo,
                 quote_unverified=settings.quotes_unconfirmed,
@@ -270,6 +272,15 @@ def strategies(
         return (quoting,)
     by_model = generating(model_class)
     return (quoting, by_model) if settings.quotes_first(model_class) else (by_model,)
+
+
+def vector_stores_of(settings: Settings, database: Database, chunks: ChunkRepository) -> VectorStores:
+    """The stores that the settings name."""
+    if settings.vector_store == "pgvector":
+        from app.documents.adapters.pgvector_store import PgVectorStores  # its driver is an extra
+
+        return PgVectorStores(database, chunks=chunks)
+    return FaissStores(settings.data_dir, chunks=chunks, device=settings.index_device)
 
 
 def recorded_settings(settings: Settings, generation: IndexGeneration) -> Settings:

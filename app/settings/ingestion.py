@@ -40,6 +40,11 @@ class IngestionSettings(BaseModel, frozen=True):
         default="cpu",
         description="Where vectors are searched; cuda keeps a copy of the index on a GPU, needs FAISS built for it.",
     )
+    vector_store: Literal["faiss", "pgvector"] = Field(
+        default="faiss",
+        description="What searches vectors: faiss in the memory of this process, or pgvector in the PostgreSQL "
+        "database that FOOTNOTE_DATABASE_URL names.",
+    )
     lexical: Literal["auto", "sql", "tantivy"] = Field(
         default="auto",
         description="Index for keyword search: sql is the database's own, tantivy one beside it that is faster when "

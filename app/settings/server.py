@@ -23,6 +23,37 @@ class ServerSettings(BaseModel, frozen=True):
         default="",
         description="SQLAlchemy URL, sqlite:///… or postgresql+psycopg://…; empty means SQLite inside the data dir.",
     )
+    originals: str = Field(
+        default="",
+        pattern=r"^(|/.+|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)$",
+        description="Where original files are: empty is the data dir; else the whole path of a folder, which may be a "
+        "mount, or s3://BUCKET/PREFIX, which needs the extra `s3` and AWS's variables with the keys.",
+    )
+    originals_endpoint: str = Field(
+        default="",
+        pattern=r"^(|https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._-]+)*/?)$",
+        description="Base URL of the server that has the bucket, such as http://127.0.0.1:9000; empty is "
+        "AWS_ENDPOINT_URL, or AWS itself.",
+    )
+    originals_region: str = Field(
+        default="", pattern=r"^[a-z0-9-]*$", description="Region of the bucket; empty is AWS_REGION, or us-east-1."
+    )
+    originals_cache_mb: int = Field(
+        default=1024,
+        ge=0,
+        le=10_000_000,
+        description="Most disk space of copies of a bucket's originals, in MiB, that are kept to be read again.",
+    )
+    shared: bool = Field(
+        default=False,
+        description="Whether other processes serve the same database at the same time; needs PostgreSQL and what all "
+        "processes reach.",
+    )
+    role: Literal["all", "api", "worker"] = Field(
+        default="all",
+        description="What a process that shares its database does: api answers requests, worker ingests documents "
+        "(as footnote worker), all does both.",
+    )
     host: str = Field(default="127.0.0.1", description="Address `footnote serve` listens on.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port `footnote serve` listens on; 0 picks a free one.")
     forwarded_allow_ips: str = Field(
@@ -105,10 +136,30 @@ class ServerSettings(BaseModel, frozen=True):
         return name
 
     @model_validator(mode="after")
+    def _roles_are_shared(self) -> Self:
+        if self.role != "all" and not self.shared:
+            raise ValueError(f"FOOTNOTE_ROLE={self.role} needs FOOTNOTE_SHARED=true: a process alone does everything")
+        return self
+
+    @model_validator(mode="after")
     def _certificate_has_key(self) -> Self:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("FOOTNOTE_TLS_CERT and FOOTNOTE_TLS_KEY go together")
         return self
+
+    @model_validator(mode="after")
+    def _place_of_originals(self) -> Self:
+        if self.bucket is None and (self.originals_endpoint or self.originals_region):
+            raise ValueError("FOOTNOTE_ORIGINALS_ENDPOINT and FOOTNOTE_ORIGINALS_REGION need FOOTNOTE_ORIGINALS=s3://…")
+        return self
+
+    @property
+    def bucket(self) -> tuple[str, str] | None:
+        """The bucket of the originals and the prefix in it, which may be empty; None where they are in a folder."""
+        if not self.originals.startswith("s3://"):
+            return None
+        name, _, prefix = self.originals.removeprefix("s3://").partition("/")
+        return name, prefix
 
     def address(self, *, port: int | None = None) -> str:
         """The URL at which a browser on this machine opens the server, without a slash at its end.
@@ -119,6 +170,11 @@ class ServerSettings(BaseModel, frozen=True):
         host = _ON_THIS_MACHINE.get(self.host, f"[{self.host}]" if ":" in self.host else self.host)
         scheme = "http" if self.tls_cert is None else "https"
         return f"{scheme}://{host}:{self.port if port is None else port}"
+
+    @property
+    def ingests(self) -> bool:
+        """Whether this process ingests documents."""
+        return self.role != "api"
 
     @property
     def resolved_database_url(self) -> str:

@@ -25,7 +25,7 @@ LIMITS = {
     "arrows between rooms": 78,
     "floors of rooms": 8,
     "floors of files": 9,
-    "most arguments of a constructor": 11,
+    "most arguments of a constructor": 8,
     "functions handed down that announce": 0,
     "places that bill an answer": 0,
     "places where SQL knows roles": 0,

@@ -1,4 +1,4 @@
-"""Takes pictures of the screens: `python -m tests.web.screenshots [--documents FOLDER] [--out FOLDER]`.
+"""Takes pictures of the screens: `python -m tests.web.screenshots [--documents FOLDER] [--out FOLDER] [--wording]`.
 
 The default models answer where they are fetched, else the scripted one; real documents are read where they are, else
 made ones. It says which. The clock of the server runs through two weeks, so that there is use to show.
@@ -116,6 +116,15 @@ def serving(data_dir: Path) -> Iterator[httpx.Client]:
             thread.join(60)
 
 
+def add(http: httpx.Client, files: dict[str, bytes]) -> None:
+    """Upload files, and wait until they are indexed."""
+    for name, content in files.items():
+        body = http.post("/v1/documents", files={"file": (name, content)}, data={"wait": "30"}).json()
+        while body["status"] not in {"indexed", "failed"}:
+            time.sleep(_LOOK_SECONDS)
+            body = http.get(f"/v1/documents/{body['id']}").json()
+
+
 def use(http: httpx.Client, shown: Scene) -> None:
     """Two weeks of it: documents are added, and a few people ask."""
     global _offset  # noqa: PLW0603 the clock of the whole process
@@ -221,6 +230,21 @@ def ask(page: "Page", question: str) -> None:
     page.get_by_role("button", name="Ask", exact=True).wait_for()
 
 
+_WORDED = "Why did NVIDIA's gross margin shrink in the third quarter of fiscal 2023?"
+
+
+def photograph_wording(camera: Camera) -> None:
+    """The page while a model words an answer above the quotes, and what it has worded."""
+    with camera.page("light") as page:
+        camera.go(page, "#/", ".ask-composer")
+        page.get_by_label("Your question").fill(_WORDED)
+        page.get_by_label("Your question").press("Enter")
+        page.locator(".ask-answer[aria-busy=true] > .ask-text").wait_for()
+        camera.take(page, "wording-light")
+        page.get_by_role("button", name="Ask", exact=True).wait_for(timeout=600_000)
+        camera.take(page, "worded-light")
+
+
 _WIDTHS = {1280: 800, 390: 844}
 """Widths and heights of the window, in CSS pixels."""
 _ADMINISTRATION = {
@@ -284,6 +308,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=Path, default=Path("../shared/data/documents"))
     parser.add_argument("--out", type=Path, default=Path("docs/screens"))
+    parser.add_argument(
+        "--wording", action="store_true", help="Instead: an answer that the model in FOOTNOTE_GENERATOR words."
+    )
     given = parser.parse_args()
     time.time = _clock()  # before anything of the application keeps the function it finds
     from playwright.sync_api import sync_playwright
@@ -295,10 +322,17 @@ def main() -> None:
         "args": ["--no-sandbox", "--disable-gpu"],
     }
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "data") as http:
-        use(http, shown)
+        if given.wording:
+            add(http, {name: content for name, content in shown.files.items() if "nvidia" in name})
+        else:
+            use(http, shown)
         with sync_playwright() as driver:
             browser = driver.chromium.launch(**browser_options)
-            photograph(Camera(browser, http, given.out), shown)
+            camera = Camera(browser, http, given.out)
+            if given.wording:
+                photograph_wording(camera)
+            else:
+                photograph(camera, shown)
             browser.close()
 
 

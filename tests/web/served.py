@@ -14,7 +14,7 @@ from pathlib import Path
 
 from app.answering.conversations.conversations import Conversations
 from app.answering.question import AnswerDefaults
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.application import create_app
@@ -140,7 +140,7 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
             ),
             citations=AnswerCitationRepository(state.database, clock=ledger.seconds),
             quotes=quotes,
-            quoter=None
+            passage_reader=None
             if quotes is QuotesAs.NOTHING
             else PassageReader(embedder=embedder, reader=PointingReader(POINTED)),
         )

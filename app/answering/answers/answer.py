@@ -150,17 +150,17 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A finished answer. `reason` says why `answered` is false; `error` is a sentence when generation failed.
+    """A finished answer.
 
-    `model` is the language model that wrote the text, else the model that chose the quotes, read for them or searched,
-    "" where no model was called. `standalone_question` is the rewritten question, None where no rewriting was needed.
-    `logprobs` are of every generated token, where they were requested. `parts` are those of `text`, in order.
-    `probability` estimates, in [0, 1], that the question is answered; None where nothing did.
+    `reason` says why the question is not answered, None where it is; `error` is a sentence when generation failed.
+    `model` is the language model that wrote the text, else the model that chose the quotes, read for them or
+    searched, "" where no model was called. `standalone_question` is the rewritten question, None where no rewriting
+    was needed. `logprobs` are of every generated token, where they were requested. `parts` are those of `text`, in
+    order. `probability` estimates, in [0, 1], that the question is answered; None where nothing did.
     """
 
     id: str
     model: str
-    answered: bool
     reason: Reason | None
     text: str
     finish_reason: str

@@ -88,7 +88,7 @@ class Conversations:
             question=question.as_asked,
             standalone=question.standalone,
             answer=answer.text,
-            answered=answer.answered,
+            answered=answer.reason is None,
             citations=tuple(asdict(citation) for citation in answer.citations),
             making=AnswerRecord.of(answer).as_json(),
         )

@@ -19,9 +19,8 @@ from app.answering.languages.refusals import refuses
 from app.answering.metering.meter import Meter
 from app.answering.prompt import Prompt
 from app.answering.question import Question
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import OpenSelection, PassageReader
 from app.answering.quoting.rendering import quotation
-from app.answering.quoting.selection import OpenSelection
 from app.answering.quoting.strategy import by_quotes
 from app.answering.states.finished import Finished
 from app.answering.states.reading import Selection
@@ -47,7 +46,7 @@ class Generating:
         *,
         generator: Generator,
         prompts: Prompts,
-        quoter: PassageReader | None,
+        passage_reader: PassageReader | None,
         verification: Verification,
         memo: Memo,
         quote_unverified: bool = False,
@@ -55,13 +54,13 @@ class Generating:
     ) -> None:
         """Choose what reads, writes and verifies.
 
-        Without a quoter words select what is repeated, and the model alone refuses. `quote_unverified` says whether
-        quotes follow an answer of which nothing is verified. `sure_quotes_answer` says whether nothing is generated
-        where quotes surely answer a question for a few words.
+        Without what reads passages, words select what is repeated, and the model alone refuses. `quote_unverified`
+        says whether quotes follow an answer of which nothing is verified. `sure_quotes_answer` says whether nothing
+        is generated where quotes surely answer a question for a few words.
         """
         self._generator = generator
         self._prompts = prompts
-        self._quoter = quoter
+        self._passage_reader = passage_reader
         self._verification = verification
         self._memo = memo
         self._quote_unverified = quote_unverified
@@ -167,12 +166,12 @@ class Generating:
 
     def _opened(self, grounding: Grounding, meter: Meter) -> OpenSelection | None:
         """Selects quotes in the sources; None where some sources are summaries, whose words are in no document."""
-        if self._quoter is None or not grounding.context.sources or grounding.summarised:
+        if self._passage_reader is None or not grounding.context.sources or grounding.summarised:
             return None
         if grounding.retrieved.overview is not None:
             return None  # nothing in it need be pointed at
         refused_from = self._prompts.limits.refused_from(grounding.question)
-        return self._quoter.open(grounding, meter=meter, abstention=refused_from)
+        return self._passage_reader.open(grounding, meter=meter, abstention=refused_from)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from app.answering.metering.meter import Meter
 from app.answering.prompt import quoted
 from app.answering.question import AnswerDefaults, Question
 from app.answering.quoting.overview_quotes import quotes_of
+from app.answering.quoting.passage_reader import PassageReader, answered_from
 from app.answering.quoting.quotable import require_quotable
-from app.answering.quoting.quoter import PassageReader, answered_from
 from app.answering.quoting.rendering import quotation, unconfirmed
 from app.answering.quoting.selection import leads
 from app.answering.states.finished import Finished
@@ -27,12 +27,15 @@ _WHOLE_OVERVIEW = 1 << 16  # tokens; some twenty chunks are never more
 class Quoting:
     """Answers with quotes: implements `Strategy`. One instance serves every request.
 
-    >>> beginning = Quoting(quoter=quoter, tokenizer=tokenizer, limits=limits, window=8192).begin(grounding, meter)
+    >>> quoting = Quoting(passage_reader=passage_reader, tokenizer=tokenizer, limits=limits, window=8192)
+    >>> beginning = quoting.begin(grounding, meter)
     """
 
-    def __init__(self, *, quoter: PassageReader, tokenizer: Tokenizer, limits: AnswerDefaults, window: int) -> None:
+    def __init__(
+        self, *, passage_reader: PassageReader, tokenizer: Tokenizer, limits: AnswerDefaults, window: int
+    ) -> None:
         """A question of more than `window` tokens of `tokenizer` is refused, as it is where a model answers."""
-        self._quoter = quoter
+        self._passage_reader = passage_reader
         self._tokenizer = tokenizer
         self._limits = limits
         self._window = window
@@ -75,13 +78,13 @@ class Quoting:
         """
         if grounding.retrieved.overview is not None:
             return self._of_overview(grounding, grounding.retrieved.overview)
-        return self._quoter.open(grounding, meter=meter, abstention=self._refused_from(grounding)).read()
+        return self._passage_reader.open(grounding, meter=meter, abstention=self._refused_from(grounding)).read()
 
     def _selected(self, grounding: Grounding, meter: Meter) -> Generator[Sources, None, Selection | None]:
         overview = grounding.retrieved.overview
         if overview is not None:  # no model need find quotes in it
             return self._of_overview(grounding, overview)
-        opened = self._quoter.open(grounding, meter=meter, abstention=self._refused_from(grounding))
+        opened = self._passage_reader.open(grounding, meter=meter, abstention=self._refused_from(grounding))
         if opened.reads:
             yield Sources(grounding, final=True)
         return opened.read()

@@ -298,7 +298,7 @@ class AnswerBody(ResponseBody):
         return cls(
             id=answer.id,
             model=answer.model,
-            answered=answer.answered,
+            answered=answer.reason is None,
             reason=answer.reason,
             conversation_id=answer.conversation_id,
             standalone_question=answer.standalone_question,

@@ -1,4 +1,4 @@
-"""The store of originals in a folder of the data dir."""
+"""The store of originals in a folder: of the data dir, or of another disk, which several machines may mount."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,16 +15,18 @@ from app.errors import StoreUnavailable
 class FolderOriginals:
     """Files named as their objects. Those from before objects had names lie in a folder for each document.
 
-    The spool lies on the same disk: a put is a rename.
+    Where the spool lies on the same disk, a put is a rename. Else it is a copy beside, and then a rename; of one that
+    was broken off, the rest goes when the original is deleted.
 
     Example:
         >>> originals = FolderOriginals(data_dir / "files")
         >>> originals.put(new_object_name(), spool.receive(blocks, name=new_id("in"), limit=100 << 20))
     """
 
-    def __init__(self, folder: Path, *, sync: Callable[[int], None] = os.fsync) -> None:
-        """`sync` flushes an open folder, given by its descriptor, to disk. `folder` exists."""
+    def __init__(self, folder: Path, *, apart: bool = False, sync: Callable[[int], None] = os.fsync) -> None:
+        """`folder` exists, with `apart` on another disk than the spool. `sync` flushes what a descriptor has open."""
         self._folder = folder
+        self._apart = apart
         self._sync = sync
 
     def put(self, name: ObjectName, file: Spooled) -> None:
@@ -35,13 +37,17 @@ class FolderOriginals:
         try:
             if path.parent != self._folder:
                 path.parent.mkdir(exist_ok=True)
-            file.path.replace(path)
+            if self._apart:
+                self._copy(file.path, path)
+            else:
+                file.path.replace(path)
             sync_folder(path.parent, sync=self._sync)
             if path.parent != self._folder:
                 sync_folder(self._folder, sync=self._sync)
         except OSError as error:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
+                _rest(path).unlink(missing_ok=True)
             raise disk_refusal(error) or error from error
 
     @contextmanager
@@ -72,6 +78,8 @@ class FolderOriginals:
             path = self._path(name)
             try:
                 path.unlink(missing_ok=True)
+                if self._apart:
+                    _rest(path).unlink(missing_ok=True)
                 changed.add(self._without_empty(path.parent))
             except OSError as error:
                 refused = error
@@ -83,6 +91,15 @@ class FolderOriginals:
             refused = error
         if refused is not None:
             raise StoreUnavailable("The disk does not delete an original.") from refused
+
+    def _copy(self, source: Path, path: Path) -> None:
+        rest = _rest(path)
+        with source.open("rb") as read, rest.open("wb") as written:
+            for block in read_blocks(read):
+                written.write(block)
+            written.flush()
+            self._sync(written.fileno())
+        rest.replace(path)
 
     def _without_empty(self, folder: Path) -> Path:
         """Remove the folder of a document from before, if it is empty; returns the folder that is changed."""
@@ -120,6 +137,11 @@ class FolderOriginals:
     def _path(self, name: ObjectName) -> Path:
         assert is_object_name(name), "names of originals are made here"
         return self._folder / name
+
+
+def _rest(path: Path) -> Path:
+    """The file that a copy is written to; its name is none of an original."""
+    return path.with_name(f"{path.name}.part")
 
 
 def _opened(path: Path) -> BinaryIO:

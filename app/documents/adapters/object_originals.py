@@ -1,6 +1,6 @@
 """The store of originals in a bucket: S3 and what speaks its protocol, or any other store that obstore opens."""
 
-import tempfile
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -12,6 +12,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedEr
 from obstore.store import ObjectStore, S3Store
 
 from app.disk import disk_refusal
+from app.documents.adapters.local_copies import LocalCopies
 from app.documents.ports import ObjectName, is_object_name
 from app.documents.spool import Spooled
 from app.errors import StoreUnavailable
@@ -64,15 +65,26 @@ class ObjectOriginals:
     """Objects below `originals/`, each put once and never written over.
 
     Example:
-        >>> originals = ObjectOriginals(bucket("footnote"), copies=data_dir / "files" / "incoming")
+        >>> originals = ObjectOriginals(bucket("footnote"), copies=LocalCopies(folder, most_bytes=1 << 30))
         >>> originals.size("obj_01jd2x8k3vq5zt7m9n4r6s8w0y")
         20123
     """
 
-    def __init__(self, store: ObjectStore, *, copies: Path) -> None:
-        """`copies` is the folder of local copies, each of which goes when it has been read."""
+    def __init__(self, store: ObjectStore, *, copies: LocalCopies) -> None:
+        """`copies` has those that are read as files."""
         self._store = store
         self._copies = copies
+
+    def require(self) -> None:
+        """Check that the bucket is there and may be read.
+
+        Raises:
+            StoreUnavailable: It is not, or may not.
+        """
+        with suppress(FileNotFoundError), _told("none"):
+            obstore.get(
+                self._store, _FOLDER + "none"
+            )  # an answer to GET says whether the bucket or the object is missing
 
     def put(self, name: ObjectName, file: Spooled) -> None:
         """See `Originals.put`.
@@ -112,15 +124,8 @@ class ObjectOriginals:
     @contextmanager
     def local_copy(self, name: ObjectName) -> Iterator[Path]:
         """See `Originals.local_copy`."""
-        with tempfile.NamedTemporaryFile(prefix="copy_", dir=self._copies) as file:
-            with self.open(name) as blocks:
-                try:
-                    for block in blocks:
-                        file.write(block)
-                    file.flush()
-                except OSError as error:
-                    raise disk_refusal(error) or error from error
-            yield Path(file.name)
+        with self._copies.of(name, lambda path: self._fetch(name, path)) as path:
+            yield path
 
     def size(self, name: ObjectName) -> int | None:
         """See `Originals.size`."""
@@ -130,6 +135,7 @@ class ObjectOriginals:
 
     def delete(self, *names: ObjectName) -> None:
         """See `Originals.delete`."""
+        self._copies.forget(*names)
         try:
             with _told(", ".join(names)):
                 obstore.delete(self._store, [_key(name) for name in names])  # S3: a thousand in one request
@@ -137,6 +143,20 @@ class ObjectOriginals:
             for name in names:
                 with suppress(FileNotFoundError), _told(name):
                     obstore.delete(self._store, _key(name))
+
+    def _fetch(self, name: ObjectName, path: Path) -> int:
+        """Write an original to `path`, as old as its object, so that a browser knows it again; returns its bytes."""
+        with _told(name):
+            found = obstore.get(self._store, _key(name))
+        put_at = found.meta["last_modified"].timestamp()
+        try:
+            with path.open("wb") as file:
+                for block in _streamed(found.stream(min_chunk_size=_BLOCK), name):
+                    file.write(block)
+            os.utime(path, (put_at, put_at))
+        except OSError as error:
+            raise disk_refusal(error) or error from error
+        return found.meta["size"]
 
     def _blocks(self, name: ObjectName, *, part: tuple[int, int] | None = None) -> Iterator[bytes]:
         """The bytes of an object, or of the part `[start, end)` of it, which is not empty."""

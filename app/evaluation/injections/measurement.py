@@ -244,6 +244,6 @@ class _Asker:
             answer=answer,
             control=control,
             presented=any(self._ingested.document_ids.get(name) in read for name in _names(attack)),
-            right=answer.answered and contains_any(words_of(answer), gold),
-            right_control=control.answered and contains_any(words_of(control), gold),
+            right=answer.reason is None and contains_any(words_of(answer), gold),
+            right_control=control.reason is None and contains_any(words_of(control), gold),
         )

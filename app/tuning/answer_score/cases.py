@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from app.answering.quoting.selection import QuoteSelector
+from app.answering.quoting.passage_reader import PassageReader
 from app.evaluation.answer_measurement import asked
 from app.evaluation.dataset import read_question_set
 from app.evaluation.retrieval_metrics import locate
@@ -100,7 +100,7 @@ def cases(sets: Path, settings: Settings, data_dir: Path, uses: Mapping[str, Use
     reader, judge = load_reader(settings), load_judge(settings)
     with scratch_application(settings, data_dir=data_dir) as state:
         assert state.serving.models is not None, "a scratch application has models"
-        selector = QuoteSelector(state.serving.models.embedder, reader, judge)
+        passage_reader = PassageReader(embedder=state.serving.models.embedder, reader=reader, judge=judge)
         for name, use in uses.items():
             folder = folder_of(sets, name)
             whole = read_question_set(folder)
@@ -109,7 +109,7 @@ def cases(sets: Path, settings: Settings, data_dir: Path, uses: Mapping[str, Use
             ingested = ingest(state, question_set, on_progress=lambda _done, _total: None)
             shuffled = random.Random(hashlib.sha256(name.encode()).digest())  # noqa: S311 - a sample
             for question in question_set.questions.values():
-                found = _case(state, selector, question_set, question, ingested, use, shuffled)
+                found = _case(state, passage_reader, question_set, question, ingested, use, shuffled)
                 if found is not None:
                     yield found
 
@@ -164,7 +164,7 @@ def _near_miss(question: SetQuestion) -> str:
 
 def _case(
     state: State,
-    selector: QuoteSelector,
+    passage_reader: PassageReader,
     question_set: QuestionSet,
     question: SetQuestion,
     ingested: Ingested,
@@ -188,7 +188,7 @@ def _case(
         hits = [hit for hit in hits if hit.chunk.document_id not in {ingested.document_ids[one] for one in relevant}]
     assert state.serving.models is not None, "the scratch application has models"
     vector = partial(state.serving.models.embedder.embed_query, question.text)
-    found = selector.judged(question.text, context_of(state, question, hits[:TOP_K]), question_vector=vector)
+    found = passage_reader.scored(question.text, context_of(state, question, hits[:TOP_K]), question_vector=vector)
     if not found.candidates:
         return None
     answers = [answer.casefold() for answer in question.answers if len(answer) >= _LEAST_ANSWER]

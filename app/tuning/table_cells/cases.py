@@ -19,8 +19,9 @@ from typing import Literal
 from app.answering.quoting.asked_cells import values
 from app.answering.quoting.candidates import Candidate
 from app.answering.quoting.features import Read
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.quoting.pointing import cell_margins, row_of
-from app.answering.quoting.selection import QuoteSelector, leads
+from app.answering.quoting.selection import leads, selection_of
 from app.answering.states.reading import ANSWERED
 from app.evaluation.dataset import read_question_set
 from app.evaluation.scratch import PRINCIPAL, Ingested, ingest, scratch_application
@@ -79,7 +80,7 @@ def table_cases(sets: Path, settings: Settings, data_dir: Path) -> Iterator[Tabl
     reader = load_reader(settings)
     with scratch_application(settings, data_dir=data_dir) as state:
         assert state.serving.models is not None, "a scratch application has models"
-        selector = QuoteSelector(state.serving.models.embedder, reader)
+        passage_reader = PassageReader(embedder=state.serving.models.embedder, reader=reader)
         for name in (MEASURED, *TRAINING):
             folder = folder_of(sets, name)
             whole = read_question_set(folder)
@@ -88,7 +89,7 @@ def table_cases(sets: Path, settings: Settings, data_dir: Path) -> Iterator[Tabl
             ingested = ingest(state, question_set, on_progress=lambda _done, _total: None)
             shuffled = random.Random(name)  # noqa: S311 - a sample
             for question in question_set.questions.values():
-                found = _case(state, selector, question_set, question, ingested, blocks, shuffled)
+                found = _case(state, passage_reader, question_set, question, ingested, blocks, shuffled)
                 if found is not None:
                     yield found
 
@@ -117,7 +118,7 @@ def _blocks(folder: Path) -> dict[str, str]:
 
 def _case(
     state: State,
-    selector: QuoteSelector,
+    passage_reader: PassageReader,
     question_set: QuestionSet,
     question: SetQuestion,
     ingested: Ingested,
@@ -142,8 +143,8 @@ def _case(
     context = context_of(state, question, hits_of(state, question, ingested, scope=scope)[:TOP_K])
     assert state.serving.models is not None, "the scratch application has models"
     vector = partial(state.serving.models.embedder.embed_query, question.text)
-    found = selector.judged(question.text, context, question_vector=vector)
-    selection = selector.chosen_of(question.text, found, answered=ANSWERED, nearest=0)
+    found = passage_reader.scored(question.text, context, question_vector=vector)
+    selection = selection_of(question.text, found, answered=ANSWERED, nearest=0)
     if not selection.quotes or not found.reads:
         return None
     first = selection.quotes[0]

@@ -14,7 +14,7 @@ from app.answering.generating.strategy import Generating
 from app.answering.generating.summaries import Summariser
 from app.answering.metering.meter import Meters
 from app.answering.question import AnswerDefaults
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.quoting.strategy import Quoting
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
@@ -48,7 +48,7 @@ def make_answerer(
     ledger: Ledger,
     limits: AnswerDefaults,
     summariser: Summariser | None = None,
-    quoter: PassageReader | None = None,
+    passage_reader: PassageReader | None = None,
     quotes: QuotesAs = QuotesAs.NOTHING,
     quote_unverified: bool = False,
     sure_quotes_answer: bool = False,
@@ -64,12 +64,14 @@ def make_answerer(
     """Make an answerer."""
     memo = Memo()
     window = engine.info.context_window
-    quoting = Quoting(quoter=quoter or cast(PassageReader, None), tokenizer=tokenizer, limits=limits, window=window)
+    quoting = Quoting(
+        passage_reader=passage_reader or cast(PassageReader, None), tokenizer=tokenizer, limits=limits, window=window
+    )
     asking = ASKING[model_class]
     generating = Generating(
         generator=Generator(engine=engine, tokenizer=tokenizer, limits=limits, wording=asking.wording),
         prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=limits, asking=asking, overflow=summariser),
-        quoter=quoter,
+        passage_reader=passage_reader,
         verification=verification or WordsAlone(),
         memo=memo,
         quote_unverified=quote_unverified,

@@ -10,7 +10,7 @@ from app.answering.fitting import Fitting
 from app.answering.languages.other_language import OtherLanguage
 from app.answering.metering.meter import Meter
 from app.answering.question import AnswerDefaults, Question
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.states.finished import Finished
 from app.answering.states.sources import NO_SOURCES, Grounding, Retrieved, TokenBudget
@@ -56,7 +56,7 @@ def grounding_of(
     return Grounding(question=question, retrieved=found, budget=BUDGET, context=context, note=note)
 
 
-def ship_quoter() -> PassageReader:
+def ship_reader() -> PassageReader:
     """Selects what says "forty ships"."""
     return PassageReader(embedder=HashingEmbedder(), reader=PointingReader("forty ships"))
 

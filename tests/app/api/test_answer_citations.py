@@ -15,7 +15,7 @@ from app.answering.answers.answer import Answer, TextDelta
 from app.answering.closing import CitationRecord
 from app.answering.conversations.conversations import Conversations
 from app.answering.question import Question
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.answer_citations import AnswerCitationRepository, AnswerOutcome
@@ -62,7 +62,7 @@ class Served:
             contents=state.corpus.contents,
             ledger=state.usage.ledger,
             limits=ANY_EVIDENCE,
-            quoter=PassageReader(embedder=embedder) if quotes else None,
+            passage_reader=PassageReader(embedder=embedder) if quotes else None,
             quotes=QuotesAs.ONLY if quotes else QuotesAs.NOTHING,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),
             citations=record,

@@ -16,7 +16,7 @@ from app.answering.conversations.conversations import Conversations
 from app.answering.generating.summaries import Summariser
 from app.answering.metering.call_kinds import CallNumber
 from app.answering.question import Question
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.answering.understanding.catalogue_replies import CatalogueReplies
@@ -79,7 +79,7 @@ class Billed:
             contents=state.corpus.contents,
             ledger=self.ledger,
             limits=replace(ANY_EVIDENCE, max_context_tokens=400),
-            quoter=PassageReader(
+            passage_reader=PassageReader(
                 embedder=self.embedder,
                 reader=self.reader,
                 judge=ComparingJudge("forty ships"),

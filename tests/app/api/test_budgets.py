@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from fastapi.testclient import TestClient
 
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.api.errors import problem_of
@@ -240,7 +240,7 @@ def asked(state: State) -> TestClient:
         contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE,
-        quoter=PassageReader(embedder=embedder),
+        passage_reader=PassageReader(embedder=embedder),
         quotes=QuotesAs.ONLY,
     )
     running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -122,7 +122,7 @@ class Harbour:
             overviews=Overviews(DocumentsMeant(catalogue), catalogue, contents),
             ledger=self.ledger,
             limits=replace(ANY_EVIDENCE, max_context_tokens=4000),
-            quoter=PassageReader(embedder=embedder, reader=self.reader),
+            passage_reader=PassageReader(embedder=embedder, reader=self.reader),
             quotes=QuotesAs.ONLY,
         )
         self.kept = SuggestionRepository(state.database)

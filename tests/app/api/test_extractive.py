@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from app.answering.citing.citation import CONFIRMED
 from app.answering.languages.table import languages
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.models.extractive import NoEngine
@@ -66,7 +66,7 @@ def served(state: State, *, found: tuple[Hit, ...]) -> TestClient:
         contents=state.corpus.contents,
         ledger=ledger,
         limits=ANY_EVIDENCE if found else LIMITS,
-        quoter=PassageReader(embedder=embedder),
+        passage_reader=PassageReader(embedder=embedder),
         quotes=QuotesAs.ONLY,
     )
     running = state_with(state, models=replace(stations(state, engine, embedder=embedder), answerer=answerer))

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from app.answering.conversations.conversations import Conversations
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.overviews import Overviews
 from app.answering.retrieving.question_vectors import QuestionVectors
@@ -54,7 +54,7 @@ class Shelf:
             contents=contents,
             ledger=ledger,
             limits=LIMITS,
-            quoter=PassageReader(embedder=embedder),
+            passage_reader=PassageReader(embedder=embedder),
             quotes=quotes,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=1000),
             replies=CatalogueReplies(catalogue, meant),

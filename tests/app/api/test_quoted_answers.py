@@ -12,7 +12,7 @@ from app.answering.citing.citation import CONFIRMED
 from app.answering.conversations.conversations import Conversations
 from app.answering.languages.refusals import unsure
 from app.answering.languages.table import REFUSAL
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.models.extractive import NoEngine
@@ -52,7 +52,7 @@ class Served:
             contents=state.corpus.contents,
             ledger=ledger,
             limits=replace(ANY_EVIDENCE, **limits),
-            quoter=PassageReader(embedder=embedder, reader=PointingReader("forty ships", asked="ships")),
+            passage_reader=PassageReader(embedder=embedder, reader=PointingReader("forty ships", asked="ships")),
             quotes=quotes,
             quote_unverified=quote_unverified,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),

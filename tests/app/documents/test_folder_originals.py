@@ -76,6 +76,40 @@ def test_a_disk_that_refuses_a_deletion_says_so(
     assert originals.size(name) == 3
 
 
+def test_a_copy_to_another_disk_that_was_broken_off_goes_with_its_original(spooled: Spooled, tmp_path: Path) -> None:
+    (folder := tmp_path / "apart").mkdir()
+    originals, name = FolderOriginals(folder, apart=True), new_object_name()
+
+    (folder / f"{name}.part").write_bytes(b"ab")  # as a kill leaves it
+    assert originals.size(name) is None
+    assert originals.put_before(time.time() + 1) == set()
+    originals.delete(name)
+    assert list(folder.iterdir()) == []
+
+    originals.put(name, spooled)
+    assert spooled.path.exists()
+    assert [path.read_bytes() for path in folder.iterdir()] == [b"abc"]
+
+
+@pytest.mark.parametrize(("code", "error"), [(errno.ENOSPC, StorageFull), (errno.EIO, StoreUnavailable)])
+@pytest.mark.parametrize("failing", [1, 2])
+def test_a_copy_to_another_disk_that_is_not_durable_leaves_nothing(
+    spooled: Spooled, tmp_path: Path, code: int, error: type, failing: int
+) -> None:
+    synced: list[int] = []
+
+    def fails(descriptor: int) -> None:
+        synced.append(descriptor)
+        if len(synced) == failing:  # the file, then its folder
+            raise OSError(code, "fails")
+
+    (folder := tmp_path / "apart").mkdir()
+    with pytest.raises(error):
+        FolderOriginals(folder, apart=True, sync=fails).put(new_object_name(), spooled)
+
+    assert list(folder.iterdir()) == []
+
+
 def test_it_lists_originals_of_both_ages_and_nothing_else(originals: FolderOriginals, tmp_path: Path) -> None:
     spool, before = Spool(tmp_path / "files"), time.time() - 3600
     names = {new_object_name(), "doc_1/1", "doc_1/12", "doc_2/0"}

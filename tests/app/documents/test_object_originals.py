@@ -10,27 +10,31 @@ from pathlib import Path
 
 import pytest
 
+from app.documents.adapters.local_copies import LocalCopies
 from app.documents.adapters.object_originals import ObjectOriginals, bucket
 from app.documents.ports import new_object_name
 from app.documents.spool import Spool, Spooled
 from app.errors import StoreUnavailable
-from tests.bucket import empty_bucket
+from tests.bucket import KEYS, bucket_keys, empty_bucket
+
+__all__ = ["bucket_keys"]
 
 MiB = 1 << 20
 
 
-@pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "footnote")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret")
+pytestmark = pytest.mark.usefixtures("bucket_keys")
 
 
 def spooled(folder: Path, content: bytes = b"abc") -> Spooled:
     return Spool(folder).receive([content], name="in_1", limit=len(content))
 
 
+def copies(folder: Path) -> LocalCopies:
+    return LocalCopies(folder, most_bytes=0)
+
+
 def originals(tmp_path: Path, endpoint: str, name: str = "some") -> ObjectOriginals:
-    return ObjectOriginals(bucket(name, endpoint=endpoint, region="us-east-1"), copies=tmp_path)
+    return ObjectOriginals(bucket(name, endpoint=endpoint, region="us-east-1"), copies=copies(tmp_path))
 
 
 @contextmanager
@@ -83,7 +87,7 @@ def test_a_bucket_without_the_right_keys_says_so_and_nothing_of_what_it_was_sent
         said = set(every_use(originals(tmp_path, endpoint), spooled(tmp_path, content)))
 
     assert said == {"The bucket of the originals refuses this server's keys."}
-    assert "a-secret" not in caplog.text
+    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in caplog.text
 
 
 def test_a_server_that_does_not_answer_is_told_apart_from_a_missing_original(tmp_path: Path) -> None:
@@ -110,7 +114,9 @@ def test_a_bucket_that_is_gone_takes_nothing_and_forgets_nothing(tmp_path: Path,
 def test_two_prefixes_of_a_bucket_are_two_stores(tmp_path: Path) -> None:
     place = empty_bucket()
     first, second = (
-        ObjectOriginals(bucket(place.name, prefix=prefix, endpoint=place.endpoint, region="us-east-1"), copies=tmp_path)
+        ObjectOriginals(
+            bucket(place.name, prefix=prefix, endpoint=place.endpoint, region="us-east-1"), copies=copies(tmp_path)
+        )
         for prefix in ("first", "second/deep")
     )
     first.put(name := new_object_name(), spooled(tmp_path))
@@ -121,7 +127,7 @@ def test_two_prefixes_of_a_bucket_are_two_stores(tmp_path: Path) -> None:
 
 
 def test_a_thousand_originals_are_deleted_at_once(tmp_path: Path) -> None:
-    store = ObjectOriginals(empty_bucket().store(), copies=tmp_path)
+    store = ObjectOriginals(empty_bucket().store(), copies=copies(tmp_path))
     names = [new_object_name() for _ in range(1001)]
     for name in (names[0], names[-1]):
         store.put(name, spooled(tmp_path))
@@ -132,18 +138,20 @@ def test_a_thousand_originals_are_deleted_at_once(tmp_path: Path) -> None:
 
 
 def test_a_local_copy_goes_when_it_has_been_read(tmp_path: Path) -> None:
-    store, copies = ObjectOriginals(empty_bucket().store(), copies=tmp_path / "copies"), tmp_path / "copies"
-    copies.mkdir()
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    store = ObjectOriginals(empty_bucket().store(), copies=copies(folder))
     store.put(name := new_object_name(), spooled(tmp_path))
 
     with store.local_copy(name) as path:
-        assert [path] == list(copies.iterdir())
-    assert list(copies.iterdir()) == []
+        assert [path] == list(folder.iterdir())
+    assert list(folder.iterdir()) == []
 
 
 LARGE = """
 import sys
 from pathlib import Path
+from app.documents.adapters.local_copies import LocalCopies
 from app.documents.adapters.object_originals import ObjectOriginals, bucket
 from app.documents.ports import new_object_name
 from app.documents.spool import Spool
@@ -151,7 +159,7 @@ from app.documents.spool import Spool
 MiB = 1 << 20
 endpoint, name, folder, size = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]) * MiB
 spool = Spool(folder)
-store = ObjectOriginals(bucket(name, endpoint=endpoint, region="us-east-1"), copies=folder)
+store = ObjectOriginals(bucket(name, endpoint=endpoint, region="us-east-1"), copies=LocalCopies(folder, most_bytes=0))
 
 def in_memory(what):
     return next(int(line.split()[1]) for line in Path("/proc/self/status").read_text().splitlines() if what in line)

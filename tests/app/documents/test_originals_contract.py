@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from obstore.store import LocalStore
 
 from app.documents.adapters.folder_originals import FolderOriginals
+from app.documents.adapters.local_copies import LocalCopies
 from app.documents.adapters.object_originals import ObjectOriginals
 from app.documents.ports import Originals, new_object_name
 from app.documents.spool import Spool, Spooled
@@ -20,20 +21,20 @@ from tests.bucket import empty_bucket
 MiB = 1 << 20
 
 
-def local_objects(folder: Path) -> Originals:
-    objects = folder.parent / "objects"
-    objects.mkdir()
-    return ObjectOriginals(LocalStore(objects), copies=folder / "incoming")
+def beside(folder: Path) -> Path:
+    (folder.parent / "apart").mkdir()
+    return folder.parent / "apart"
 
 
-def bucket(folder: Path) -> Originals:
-    return ObjectOriginals(empty_bucket().store(), copies=folder / "incoming")
+def copies(folder: Path) -> LocalCopies:
+    return LocalCopies(folder / "incoming", most_bytes=MiB)
 
 
 STORES: dict[str, Callable[[Path], Originals]] = {
     "folder": FolderOriginals,
-    "objects in a folder": local_objects,
-    "bucket": bucket,
+    "folder apart": lambda folder: FolderOriginals(beside(folder), apart=True),
+    "objects in a folder": lambda folder: ObjectOriginals(LocalStore(beside(folder)), copies=copies(folder)),
+    "bucket": lambda folder: ObjectOriginals(empty_bucket().store(), copies=copies(folder)),
 }
 """Makes an empty store, given the folder of a spool."""
 

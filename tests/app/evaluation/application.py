@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from app.server.bootstrap import build
 from app.server.state import State
@@ -42,9 +43,9 @@ SAYS = "The keeper counted forty ships [1]."
 
 
 @contextmanager
-def application(data_dir: Path) -> Iterator[State]:
-    """A state over `data_dir` whose worker runs and whose model says `SAYS` to everything."""
-    settings = Settings(data_dir=data_dir, admin_key="fn_test_admin_key_of_the_suite", _env_file=None)
+def application(data_dir: Path, **values: Any) -> Iterator[State]:
+    """A state over `data_dir` whose worker runs and whose model says `SAYS` to everything; `values` are settings."""
+    settings = Settings(data_dir=data_dir, admin_key="fn_test_admin_key_of_the_suite", _env_file=None, **values)
     engine = LocalEngine(
         ScriptedRunner(SAYS),
         LetterTokenizer(),

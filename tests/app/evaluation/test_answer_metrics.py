@@ -62,7 +62,6 @@ def answer(text: str, *citations: Citation, answered: bool = True) -> Answer:
     return Answer(
         id="a",
         model="m",
-        answered=answered,
         reason=None if answered else Reason.NOT_IN_SOURCES,
         text=text,
         finish_reason="stop",

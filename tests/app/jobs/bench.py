@@ -19,8 +19,10 @@ from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
 from app.documents.ports import new_object_name
 from app.ids import new_id
+from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.telemetry.metrics import Metrics
+from app.telemetry.stations import Instruments
 from app.types import Document
 from app.usage.ledger.events import UsageEvent
 from app.usage.ledger.ledger import Ledger
@@ -122,6 +124,7 @@ class Bench:
         parsers: int = 1,
         block_passages: int = 4,
         ledger: Ledger | None = None,
+        may_claim: Callable[[], bool] = lambda: True,
     ) -> None:
         self.library = library
         self.files = files_in(folder, library.database, boot_id=boot_id)
@@ -134,20 +137,17 @@ class Bench:
         self.index = HookedIndex(folder / "index", embedder=EMBEDDER, generation=library.generation, chunks=self.chunks)
         self.lexical = WordIndex(folder / "lexical", database=library.database, chunks=self.chunks, engine="sql")
         self.indexes = Indexes(self.index, self.lexical)
-        self.jobs = CountingJobs(library.database)
+        self.jobs = CountingJobs(library.database, may_claim=lambda _: may_claim())
         chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
-        self.worker = Worker(
+        ingestion = Ingestion(
             jobs=self.jobs,
             files=self.files,
             pipeline=Pipeline(self.extractor, chunker, self.embedder, block_passages=block_passages),
-            embedder=self.embedder,
-            indexes=self.indexes,
-            ledger=self.ledger,
-            metrics=self.metrics,
-            boot_id=boot_id,
+            billing=Billing(self.ledger, self.embedder),
+            instruments=Instruments(self.metrics),
             passwords=self.passwords,
-            parsers=parsers,
         )
+        self.worker = Worker(ingestion, indexes=self.indexes, boot_id=boot_id, parsers=parsers)
 
     def upload(self, text: str, **fields: object) -> Document:
         """As the intake does: the original is stored before the row is committed, and so before a worker reads it."""

@@ -22,10 +22,11 @@ class Pair:
 
     def __init__(self, database: Database, folder: Path) -> None:
         self.library = Library(database)
-        self.first = Bench(self.library, folder, boot_id="boot-1")
-        self.second = Bench(self.library, folder, boot_id="boot-2")
         self.held = threading.Event()
         self.resume = threading.Event()
+        # all of the first stands still, its parser too: it must not take its own job again
+        self.first = Bench(self.library, folder, boot_id="boot-1", may_claim=lambda: not self.held.is_set())
+        self.second = Bench(self.library, folder, boot_id="boot-2")
 
     def hold(self) -> None:
         """Stand still, as a process that is stopped."""

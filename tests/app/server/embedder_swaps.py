@@ -14,14 +14,15 @@ from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.chunks import ChunkRepository
 from app.db.generations import IndexGeneration
 from app.db.vectors import VectorRepository
-from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.adapters.word_index import WordIndex
 from app.documents.index_ports import VectorStore
 from app.documents.indexes import Indexes
 from app.documents.reembedding import Reembedder
 from app.errors import SetupError
+from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.models.extractive import NoEngine
+from app.server.assembly import vector_stores_of
 from app.server.bootstrap import build
 from app.server.embedder_swap import EmbedderStack, EmbedderSwap
 from app.server.serving import Models, Serving
@@ -102,12 +103,12 @@ class Served:
 
 
 @contextmanager
-def served(data_dir: Path, configured: Embedder, *others: Embedder) -> Iterator[Served]:
+def served(data_dir: Path, configured: Embedder, *others: Embedder, **settings_of_its_own: Any) -> Iterator[Served]:
     """The application over `data_dir`, as the composition root would start it, and a client of its administrator.
 
     `configured` is what its settings ask for, `others` are on the machine, too.
     """
-    with running(data_dir, configured, *others) as (state, serving, embedder_swap):
+    with running(data_dir, configured, *others, **settings_of_its_own) as (state, serving, embedder_swap):
         with client_of(state) as client:
             yield Served(state, serving, client, embedder_swap)
 
@@ -144,7 +145,7 @@ def running(
             serving=serving,
             load=line,
             stack=first,
-            stores=FaissStores(data_dir, chunks=chunks),
+            stores=vector_stores_of(settings, state.database, chunks),
         )
         serving.embedder_swap = embedder_swap
         embedder_swap.start(standing)
@@ -165,20 +166,18 @@ def _line(
     chunker = Chunker(word_piece(), max_tokens=64, overlap=8)
 
     def open_index(generation: int) -> VectorStore:
-        return FaissStores(state.settings.data_dir, chunks=chunks).open(generation, embedder.info)
+        return vector_stores_of(state.settings, state.database, chunks).open(generation, embedder.info)
 
     def assemble(index: VectorStore) -> Models:
         engine = NoEngine(revision="1", context_window=2000)
-        worker = Worker(
+        ingestion = Ingestion(
             jobs=state.corpus.jobs,
             files=state.corpus.files,
             pipeline=Pipeline(LocalExtractor(), chunker, embedder),
-            embedder=embedder,
-            indexes=Indexes(index, lexical),
-            ledger=ledger,
-            metrics=state.telemetry.metrics,
-            boot_id="boot-1",
+            billing=Billing(ledger, embedder),
+            instruments=state.telemetry.instruments,
         )
+        worker = Worker(ingestion, indexes=Indexes(index, lexical), boot_id="boot-1")
         answerer = make_answerer(
             finder=Finder(search=Search(index, lexical, chunks), vectors=QuestionVectors(embedder)),
             engine=engine,

@@ -6,7 +6,7 @@ from typing import Any
 from app.answering.conversations.conversations import Conversations
 from app.answering.generating.model_class import ModelClass
 from app.answering.question import AnswerDefaults
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.answer_citations import AnswerCitationRepository
@@ -15,6 +15,7 @@ from app.documents.adapters.faiss_vectors import FaissVectors
 from app.documents.adapters.word_index import WordIndex
 from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
+from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.server.serving import Models
 from app.server.state import State
@@ -86,20 +87,17 @@ def stations(
         chunks=chunks,
     )
     lexical = WordIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)
-    worker = Worker(
+    ingestion = Ingestion(
         jobs=state.corpus.jobs,
         files=state.corpus.files,
         pipeline=Pipeline(
             extractor or LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, timed=timed
         ),
-        embedder=embedder,
-        indexes=Indexes(index, lexical),
-        ledger=ledger,
-        metrics=state.telemetry.metrics,
-        boot_id="boot-1",
-        passwords=passwords,
+        billing=Billing(ledger, embedder),
         instruments=state.telemetry.instruments,
+        passwords=Passwords() if passwords is None else passwords,  # an empty one is false
     )
+    worker = Worker(ingestion, indexes=Indexes(index, lexical), boot_id=ledger.boot_id)
     found = search or Search(index, lexical, chunks, timed=timed)
     selects = selects or reader is not None or quotes is not QuotesAs.NOTHING or quote_unverified
     answerer = make_answerer(
@@ -109,7 +107,7 @@ def stations(
         contents=state.corpus.contents,
         ledger=ledger,
         limits=limits,
-        quoter=PassageReader(embedder=embedder, reader=reader) if selects else None,
+        passage_reader=PassageReader(embedder=embedder, reader=reader) if selects else None,
         quotes=quotes,
         quote_unverified=quote_unverified,
         sure_quotes_answer=sure_quotes_answer,

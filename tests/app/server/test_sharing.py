@@ -23,6 +23,7 @@ from app.errors import AnswerNotKept, RequestRunning, StoreUnavailable
 from app.ids import new_id
 from app.server.originals import document_files
 from app.server.sharing import present, taking_over
+from app.settings import Settings
 from app.types import DocumentStatus, Operation, Principal, Role, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from ingestion.types import Stage
@@ -57,7 +58,8 @@ class Process:
         )
         self.requests = IdempotencyRepository(database, boot_id=boot_id, gone=not_living)
         self.asked = AskedQuestionRepository(database, boot_id=boot_id, gone=not_living)
-        self.files = document_files(folder, OriginalRepository(database, boot_id=boot_id, gone=not_living))
+        rows = OriginalRepository(database, boot_id=boot_id, gone=not_living)
+        self.files = document_files(Settings(data_dir=folder, _env_file=None), rows)
         self.presence.begin()
 
     def buried(self) -> None:

@@ -66,12 +66,16 @@ def clustered(count: int, *, queries: int, seed: int = 0) -> tuple[Rows, Vectors
 
 
 def stored(folder: Path, rows: Rows, *, texts: Iterable[tuple[str, str]] = repeat(("", "x"))) -> Database:
-    """A SQLite store with one tenant, ten chunks a document, and these vectors under keys 1, 2, 3, …
+    """A SQLite store as `filled` makes it."""
+    return filled(f"sqlite:///{folder / 'bench.db'}", rows, texts=texts)
+
+
+def filled(url: str, rows: Rows, *, texts: Iterable[tuple[str, str]] = repeat(("", "x"))) -> Database:
+    """An empty database, filled with one tenant, ten chunks a document, and these vectors under keys 1, 2, 3, …
 
     `texts` has a heading and a text for each of them. There are no full-text tables.
     """
-    url = f"sqlite:///{folder / 'bench.db'}"
-    engine = sa.create_engine(url)
+    engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     metadata.create_all(engine)
     count = len(rows)
     with engine.begin() as connection:

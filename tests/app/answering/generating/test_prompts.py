@@ -12,7 +12,7 @@ from app.answering.generating.model_class import ASKING, ModelClass
 from app.answering.generating.prompts import Prompts
 from app.answering.prompt import Prompt
 from app.answering.question import AnswerDefaults, Question
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.states.reading import Selection
 from app.answering.states.sources import TokenBudget
 from app.db.contents import ContentRepository
@@ -59,7 +59,7 @@ class Presented:
 def presented(
     question: Question,
     found: tuple[Hit, ...],
-    quoter: PassageReader,
+    passage_reader: PassageReader,
     *,
     limits: AnswerDefaults = LIMITS,
     window: int = 4000,
@@ -70,7 +70,7 @@ def presented(
     budget, meter = prompts.budget(question), meter_of(question)
     fitting = Fitting(cast(ContentRepository, None))
     grounding = fitting.fit(question, retrieved(question, found), budget, meter)
-    selection = quoter.open(grounding, meter=meter, abstention=limits.refused_from(question)).read()
+    selection = passage_reader.open(grounding, meter=meter, abstention=limits.refused_from(question)).read()
     return Presented(budget, selection, prompts.prompt(grounding, selection))
 
 

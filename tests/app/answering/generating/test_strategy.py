@@ -36,7 +36,7 @@ from tests.app.answering.groundings import (
     begun,
     fitted,
     grounding_of,
-    ship_quoter,
+    ship_reader,
 )
 from tests.app.answering.metered import meter_of
 from tests.app.answering.metering.test_meter import HeldEngine
@@ -72,7 +72,7 @@ def generating(
     return Generating(
         generator=Generator(engine=engine, tokenizer=tokenizer, limits=LIMITS, wording=asking.wording),
         prompts=Prompts(engine=engine, tokenizer=tokenizer, limits=LIMITS, asking=asking),
-        quoter=ship_quoter(),
+        passage_reader=ship_reader(),
         verification=WordsAlone(),
         memo=Memo(),
         quote_unverified=quote_unverified,

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from app.answering.quoting.selection import QuoteSelector
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.states.reading import Selection
 from retrieval.ports import CandidateJudge, Embedder, SpanReader
 from retrieval.types import Context
@@ -21,7 +21,7 @@ def selected(
 ) -> Selection:
     """The selection; unless told otherwise whatever is likeliest is an answer."""
     embedder = embedder or HashingEmbedder()
-    return QuoteSelector(embedder, reader, judge).select(
+    return PassageReader(embedder=embedder, reader=reader, judge=judge).select(
         question,
         context,
         question_vector=partial(embedder.embed_query, question),

@@ -28,7 +28,7 @@ from tests.app.answering.groundings import (
     begun,
     fitted,
     grounding_of,
-    ship_quoter,
+    ship_reader,
 )
 from tests.app.answering.metered import meter_of
 from tests.app.answering.part_texts import (
@@ -48,7 +48,7 @@ ASKED = replace(QUESTION, text="When did the plant close?")
 
 def quoting(*, window: int = 4000) -> Quoting:
     return Quoting(
-        quoter=ship_quoter(),
+        passage_reader=ship_reader(),
         tokenizer=LetterTokenizer(),
         limits=LIMITS,
         window=window,

@@ -1,4 +1,4 @@
-"""app.answering.quoting.quoter: each model that selects quotes is metered under the number of its call."""
+"""app.answering.quoting.passage_reader: each model that selects quotes is metered under the number of its call."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from app.answering.metering.call_kinds import CallNumber
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.quoting.quoter import PassageReader
+from app.answering.quoting.passage_reader import PassageReader
 from app.answering.quoting.selection import NEAREST
 from app.answering.states.reading import ANSWERED, Selection
 from app.db.session import Database
@@ -51,8 +51,8 @@ def select(
     meter: Meter, reader: PointingReader | None, *, question: Question = QUESTION, abstention: float | None = 1.0
 ) -> Selection:
     """The selection; unless told otherwise every question is answered."""
-    quoter = PassageReader(embedder=HashingEmbedder(), reader=reader)
-    return quoter.open(grounding_of(question, CONTEXT), meter=meter, abstention=abstention).read()
+    passage_reader = PassageReader(embedder=HashingEmbedder(), reader=reader)
+    return passage_reader.open(grounding_of(question, CONTEXT), meter=meter, abstention=abstention).read()
 
 
 def test_what_both_models_read_is_metered_under_their_calls(ledger: Ledger, meter: Meter) -> None:
@@ -108,9 +108,9 @@ def test_a_reader_that_breaks_leaves_no_open_row(ledger: Ledger, meter: Meter) -
 def test_a_selection_that_is_stopped_ends_with_its_batch_and_bills_what_was_read(ledger: Ledger, meter: Meter) -> None:
     reader = GatedReader("4 May")
     reader.open.set()
-    quoter = PassageReader(embedder=HashingEmbedder(), reader=reader)
+    passage_reader = PassageReader(embedder=HashingEmbedder(), reader=reader)
 
-    opened = quoter.open(GROUNDING, meter=meter)
+    opened = passage_reader.open(GROUNDING, meter=meter)
     meter.close()
     selection = opened.read()
 
@@ -123,9 +123,9 @@ def test_a_selection_that_is_stopped_ends_with_its_batch_and_bills_what_was_read
 
 def test_a_selection_that_nobody_wants_calls_no_model(ledger: Ledger, meter: Meter) -> None:
     meter.close()
-    quoter = PassageReader(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
+    passage_reader = PassageReader(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
 
-    opened = quoter.open(GROUNDING, meter=meter)
+    opened = passage_reader.open(GROUNDING, meter=meter)
 
     assert (opened.reads, opened.read().quotes) == (False, ())
     assert not ledger.usage("req_1")
@@ -136,9 +136,9 @@ def test_the_first_call_is_on_the_ledger_when_a_selection_is_open_and_no_model_h
     ledger: Ledger, meter: Meter, has_reader: bool
 ) -> None:
     reader = PointingReader("4 May")
-    quoter = PassageReader(embedder=HashingEmbedder(), reader=reader if has_reader else None)
+    passage_reader = PassageReader(embedder=HashingEmbedder(), reader=reader if has_reader else None)
 
-    opened = quoter.open(GROUNDING, meter=meter)
+    opened = passage_reader.open(GROUNDING, meter=meter)
 
     assert opened.reads
     assert [row.status for row in ledger.usage("req_1")] == [UsageStatus.RESERVED]
@@ -148,15 +148,15 @@ def test_the_first_call_is_on_the_ledger_when_a_selection_is_open_and_no_model_h
 
 
 def test_without_sources_nothing_is_metered(ledger: Ledger, meter: Meter) -> None:
-    quoter = PassageReader(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
+    passage_reader = PassageReader(embedder=HashingEmbedder(), reader=PointingReader("4 May"))
 
-    opened = quoter.open(grounding_of(QUESTION), meter=meter)
+    opened = passage_reader.open(grounding_of(QUESTION), meter=meter)
 
     assert (opened.reads, opened.read().quotes) == (False, ())
     assert not ledger.usage("req_1")
 
 
-def test_the_quoters_thresholds_are_the_servers_where_the_question_has_none(meter: Meter) -> None:
+def test_the_readers_thresholds_are_the_servers_where_the_question_has_none(meter: Meter) -> None:
     selection = select(meter, PointingReader("4 May", margins=(-SURE,)), abstention=None)
 
     assert selection.threshold == ANSWERED

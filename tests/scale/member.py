@@ -1,0 +1,78 @@
+"""One of several processes on a database: the application of the suite beside others, with time that tests let pass."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from app.db.originals import OriginalRepository
+from app.db.presence import Presence
+from app.documents.adapters.folder_originals import FolderOriginals
+from app.documents.files import DocumentFiles
+from app.documents.spool import Spool
+from app.models.extractive import NoEngine
+from app.server import bootstrap, sharing
+from app.server.bootstrap import build
+from app.server.state import State
+from app.settings import Settings
+from retrieval.ports import Vectors
+from tests.app.server.stations import state_with, stations
+from tests.retrieval.fakes import HashingEmbedder
+from tests.server import ADMIN_KEY
+
+HALT = "halt"
+"""A process whose folder has no file `go` stands still when it embeds a text with this word."""
+
+_BEAT_SECONDS = 0.05
+
+
+class HaltingEmbedder(HashingEmbedder):
+    """Notes in the file `halted` that it came to a text with `HALT`, and waits until there is a file `go`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(max_tokens=64)
+        self._folder = folder
+
+    def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
+        """As its base class, later."""
+        if any(HALT in text for text in texts):
+            (self._folder / "halted").touch()
+            while not (self._folder / "go").exists():
+                time.sleep(0.01)
+        return super().embed_documents(texts, on_batch=on_batch)
+
+
+def passed(clock: Path) -> float:
+    """The seconds that a test let pass so far."""
+    return float(clock.read_text())
+
+
+@contextmanager
+def application(data_dir: Path) -> Iterator[State]:
+    """The state of a process beside others, as the file `member.json` beside its data dir describes it."""
+    given = json.loads((data_dir.parent / "member.json").read_text())
+
+    def files(_: object, rows: OriginalRepository) -> DocumentFiles:
+        store = FolderOriginals(Path(given["originals"]))
+        return DocumentFiles(spool=Spool(data_dir / "files"), store=store, rows=rows)
+
+    settings = Settings(
+        data_dir=data_dir, database_url=given["url"], shared=True, role="worker", admin_key=ADMIN_KEY, _env_file=None
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sharing, "REQUIREMENTS", ())  # nobody searches for vectors, and `files` has the originals
+        patch.setattr(sharing, "BEAT_SECONDS", _BEAT_SECONDS)
+        patch.setattr(sharing, "Presence", partial(Presence, monotonic=partial(passed, Path(given["clock"]))))
+        patch.setattr(bootstrap, "document_files", files)
+        with build(settings, with_models=False) as bare:
+            engine = NoEngine(revision="0", context_window=1)
+            models = stations(bare, engine, embedder=HaltingEmbedder(data_dir.parent))
+            models.worker.start()
+            try:
+                yield state_with(bare, models=models)
+            finally:
+                models.worker.stop()
