@@ -151,6 +151,7 @@ mutate: mutate-ledger
 	$(BIN)/python -m tests.mutations.jobs $(ARGS)
 	$(BIN)/python -m tests.mutations.presence $(ARGS)
 	$(BIN)/python -m tests.mutations.security $(ARGS)
+	$(BIN)/python -m tests.mutations.stores $(ARGS)
 
 # Trains the default generator's adapter; goes on where it stopped.
 ADAPTER ?= build/grounded-smollm2-135m

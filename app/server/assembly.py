@@ -37,7 +37,7 @@ from app.db.chunks import ChunkRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.document_names import DocumentNames
-from app.db.generations import IndexGeneration
+from app.db.index_generations import IndexGeneration
 from app.db.jobs import JobRepository
 from app.db.presence import Gone
 from app.db.session import Database
@@ -54,7 +54,7 @@ from app.server.embedder_swap import EmbedderStack
 from app.server.serving import Models
 from app.settings import Settings
 from app.telemetry.logs import logger
-from app.telemetry.stations import Instruments, timed
+from app.telemetry.timing import Instruments, timed
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
 from ingestion.ports import Extractor

@@ -23,8 +23,8 @@ from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
 from app.db.feedback import FeedbackRepository
-from app.db.generations import IndexGenerationRepository
 from app.db.idempotency import IdempotencyRepository
+from app.db.index_generations import IndexGenerationRepository
 from app.db.jobs import JobRepository
 from app.db.openai_files import OpenAIFileRepository
 from app.db.originals import OriginalRepository
@@ -55,7 +55,7 @@ from app.settings import Settings
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
 from app.telemetry.otel import open_tracer
-from app.telemetry.stations import Instruments
+from app.telemetry.timing import Instruments
 from app.telemetry.tracing import Tracer
 from app.types import DEFAULT_TENANT
 from app.usage.budgets.alert_delivery import AlertDelivery
@@ -304,6 +304,7 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
         observers=observers,
         journal=journal,
         currency=base.settings.currency,
+        clock_in=base.neighbours.clock_in,
     )
     replayed = ledger.settle_journaled()  # exact counts first: calls still open after that were cut off
     if replayed:

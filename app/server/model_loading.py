@@ -12,7 +12,7 @@ from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.generating.model_class import ModelClass
 from app.answering.metering.meter import Meters
 from app.db.chunks import ChunkRepository
-from app.db.generations import Standing
+from app.db.index_generations import Standing
 from app.db.vectors import VectorRepository
 from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder

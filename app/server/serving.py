@@ -13,7 +13,7 @@ from app.answering.generating.model_class import ModelClass
 from app.db.audit import Record
 from app.db.catalogue import CatalogueRepository
 from app.db.contents import ContentRepository
-from app.db.generations import IndexGeneration
+from app.db.index_generations import IndexGeneration
 from app.db.session import Database
 from app.db.suggestions import SuggestionRepository
 from app.documents.index_ports import RemovesChunks, VectorStore, WordStore

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import sqlalchemy as sa
 
-from app.db.dialect import require_pgvector, sqlite_file
+from app.db.dialect import advisory_lock, clock_of, require_pgvector, sqlite_file
 from app.db.job_queue import lock_orphans
 from app.db.jobs import JobRepository
 from app.db.migration import require_newest, upgrade
@@ -56,7 +56,7 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "a PostgreSQL database in FOOTNOTE_DATABASE_URL",
     ),
     (
-        lambda settings: settings.vector_store != "faiss",
+        lambda settings: settings.vector_store == "pgvector",
         "FOOTNOTE_VECTOR_STORE=pgvector, since an index in memory does not learn of what others ingest",
     ),
     (
@@ -101,6 +101,7 @@ class Neighbours:
         self._shared = settings.shared
         self.boot_id = boot_id
         self.gone = not_living if self._shared else all_but(boot_id)
+        self.clock_in = clock_of if self._shared else None
         self.may_claim = may_claim(boot_id) if self._shared else lambda _: True
 
     @contextmanager
@@ -119,6 +120,7 @@ class Neighbours:
                 stack.enter_context(server_lock(database))
             if self._settings.vector_store == "pgvector":
                 with database.write() as connection:
+                    advisory_lock(connection, "pgvector")  # two first starts create one extension
                     require_pgvector(connection)
             if self._shared:
                 require_newest(database)

@@ -23,6 +23,16 @@ class ServerSettings(BaseModel, frozen=True):
         default="",
         description="SQLAlchemy URL, sqlite:///… or postgresql+psycopg://…; empty means SQLite inside the data dir.",
     )
+    shared: bool = Field(
+        default=False,
+        description="Whether other processes serve the same database at the same time; needs PostgreSQL and what all "
+        "processes reach.",
+    )
+    role: Literal["all", "api", "worker"] = Field(
+        default="all",
+        description="What a process that shares its database does: api answers requests, worker ingests documents "
+        "(as footnote worker), all does both.",
+    )
     originals: str = Field(
         default="",
         pattern=r"^(|/.+|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)$",
@@ -43,16 +53,6 @@ class ServerSettings(BaseModel, frozen=True):
         ge=0,
         le=10_000_000,
         description="Most disk space of copies of a bucket's originals, in MiB, that are kept to be read again.",
-    )
-    shared: bool = Field(
-        default=False,
-        description="Whether other processes serve the same database at the same time; needs PostgreSQL and what all "
-        "processes reach.",
-    )
-    role: Literal["all", "api", "worker"] = Field(
-        default="all",
-        description="What a process that shares its database does: api answers requests, worker ingests documents "
-        "(as footnote worker), all does both.",
     )
     host: str = Field(default="127.0.0.1", description="Address `footnote serve` listens on.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port `footnote serve` listens on; 0 picks a free one.")

@@ -11,7 +11,7 @@ from anyio.from_thread import BlockingPortal
 from fastapi.testclient import TestClient
 
 from app.db.chunks import ChunkRepository
-from app.db.generations import IndexGeneration
+from app.db.index_generations import IndexGeneration
 from app.db.presence import all_but
 from app.documents.adapters.word_index import WordIndex
 from app.documents.passwords import Passwords

@@ -171,6 +171,13 @@ BUGS = (
         _KILLED,
     ),
     Bug(
+        "calls are settled by the clocks of their processes",
+        "app/usage/ledger/ledger.py",
+        "        if self._clock_in is None:\n",
+        "        if self._clock_in is not self._journal:\n",
+        ("tests/app/usage/ledger/test_ledger.py",),
+    ),
+    Bug(
         "only some of what is missing is named",
         _SHARING,
         """needs {'; '.join(missing)}.""",
@@ -179,7 +186,7 @@ BUGS = (
     ),
     Bug(
         "two first starts begin with an embedder each",
-        "app/db/generations.py",
+        "app/db/index_generations.py",
         """            advisory_lock(connection, "generations")  # two first starts make one generation\n""",
         "",
         _BESIDE,

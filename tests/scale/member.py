@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from app.db.originals import OriginalRepository
+from app.db.chunks import ChunkRepository
 from app.db.presence import Presence
-from app.documents.adapters.folder_originals import FolderOriginals
-from app.documents.files import DocumentFiles
-from app.documents.spool import Spool
+from app.db.session import Database
+from app.documents.adapters.pgvector_store import PgVectorStores
+from app.documents.index_ports import VectorStore
 from app.models.extractive import NoEngine
-from app.server import bootstrap, sharing
+from app.server import sharing
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
 from retrieval.ports import Vectors
+from tests.app.db.samples import generation_of
 from tests.app.server.stations import state_with, stations
 from tests.retrieval.fakes import HashingEmbedder
 from tests.server import ADMIN_KEY
@@ -51,26 +52,34 @@ def passed(clock: Path) -> float:
     return float(clock.read_text())
 
 
+def vectors_in(database: Database) -> VectorStore:
+    """The vectors of the one generation."""
+    info = HaltingEmbedder(Path()).info
+    return PgVectorStores(database, chunks=ChunkRepository(database)).open(generation_of(database, info), info)
+
+
 @contextmanager
 def application(data_dir: Path) -> Iterator[State]:
     """The state of a process beside others, as the file `member.json` beside its data dir describes it."""
     given = json.loads((data_dir.parent / "member.json").read_text())
 
-    def files(_: object, rows: OriginalRepository) -> DocumentFiles:
-        store = FolderOriginals(Path(given["originals"]))
-        return DocumentFiles(spool=Spool(data_dir / "files"), store=store, rows=rows)
-
     settings = Settings(
-        data_dir=data_dir, database_url=given["url"], shared=True, role="worker", admin_key=ADMIN_KEY, _env_file=None
+        data_dir=data_dir,
+        database_url=given["url"],
+        shared=True,
+        role="worker",
+        vector_store="pgvector",
+        originals=given["originals"],
+        admin_key=ADMIN_KEY,
+        _env_file=None,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sharing, "REQUIREMENTS", ())  # nobody searches for vectors, and `files` has the originals
         patch.setattr(sharing, "BEAT_SECONDS", _BEAT_SECONDS)
         patch.setattr(sharing, "Presence", partial(Presence, monotonic=partial(passed, Path(given["clock"]))))
-        patch.setattr(bootstrap, "document_files", files)
         with build(settings, with_models=False) as bare:
             engine = NoEngine(revision="0", context_window=1)
-            models = stations(bare, engine, embedder=HaltingEmbedder(data_dir.parent))
+            embedder = HaltingEmbedder(data_dir.parent)
+            models = stations(bare, engine, embedder=embedder, index=vectors_in(bare.database))
             models.worker.start()
             try:
                 yield state_with(bare, models=models)

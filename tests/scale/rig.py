@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
+from app.db.dialect import require_pgvector
 from app.db.originals import OriginalRepository
 from app.db.presence import STILL_SECONDS, Presence, living, not_living
 from app.db.session import Database
@@ -26,10 +27,9 @@ from app.ids import new_id
 from app.telemetry.metrics import Metrics
 from app.types import Document
 from app.usage.reconciliation.reconciliation import LedgerReconciliation
-from tests.app.db.samples import Library, generation_of
+from tests.app.db.samples import Library
 from tests.faults.forked import ForkedServer, KillPoint
-from tests.retrieval.fakes import HashingEmbedder
-from tests.scale.member import HALT, application
+from tests.scale.member import HALT, application, vectors_in
 
 PATIENCE_SECONDS = 90.0
 _TURN_SECONDS = 3.0  # of the clock, for each of which every living process beats twice
@@ -79,8 +79,8 @@ class Member:
     def beat(self) -> int:
         """How often it beat so far."""
         with self.rig.database.read() as connection:
-            found = connection.execute(sa.select(process.c.beat).where(process.c.boot_id == self.boot_id))
-            return int(found.scalar_one())
+            mine = sa.select(process.c.beat).where(process.c.boot_id == self.boot_id)
+            return int(connection.execute(mine).scalar_one())
 
     def beats_beyond(self, beat: int) -> None:
         """Wait until it has beaten more often."""
@@ -109,7 +109,9 @@ class Rig:
         rows = OriginalRepository(self.database, boot_id="client", gone=not_living)
         self.files = DocumentFiles(spool=Spool(folder / "client"), store=FolderOriginals(self.originals), rows=rows)
         self.library = Library(self.database)
-        generation_of(self.database, HashingEmbedder(max_tokens=64).info)
+        with self.database.write() as connection:
+            require_pgvector(connection)
+        self.vectors = vectors_in(self.database)
         self.acknowledged: dict[str, str] = {}
         self.members: list[Member] = []
         self._numbers = itertools.count()
@@ -170,6 +172,7 @@ class Rig:
             }
             vectors = connection.execute(sa.select(sa.func.count()).select_from(chunk_vector)).scalar_one()
             assert vectors == sum(row.chunk_count for row in found)
+            assert vectors == len(self.vectors)
             assert set(connection.execute(sa.select(job.c.status)).scalars()) <= {"done"}
             per_job = sa.select(usage_event.c.request_id, sa.func.sum(usage_event.c.input_tokens))
             billed = {row[0]: row[1] for row in connection.execute(per_job.group_by(usage_event.c.request_id))}

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,14 +12,13 @@ import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from app.api.application import create_app
-from app.db.generations import IndexGenerationRepository
+from app.db.index_generations import IndexGenerationRepository
 from app.db.migration import downgrade, upgrade
 from app.db.presence import leads, living, require_alone
 from app.db.session import Database
 from app.db.tables.ledger import process
 from app.errors import SetupError
 from app.models.extractive import NoEngine
-from app.server import sharing
 from app.server.bootstrap import build
 from app.server.sharing import REQUIREMENTS, of_worker, require_shareable
 from app.settings import Settings, load_settings
@@ -43,15 +41,20 @@ def url() -> Iterator[str]:
         yield empty
 
 
-@pytest.fixture
-def reachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the settings name, other processes reach it: these tests use neither vectors nor originals."""
-    monkeypatch.setattr(sharing, "REQUIREMENTS", ())
-
-
 def beside(folder: Path, url: str, **values: Any) -> Settings:
     """The settings of a process beside others."""
-    return Settings(data_dir=folder, database_url=url, shared=True, admin_key=ADMIN_KEY, _env_file=None, **values)
+    originals = folder.parent / "originals"
+    originals.mkdir(exist_ok=True)
+    return Settings(
+        data_dir=folder,
+        database_url=url,
+        shared=True,
+        vector_store="pgvector",
+        originals=str(originals),
+        admin_key=ADMIN_KEY,
+        _env_file=None,
+        **values,
+    )
 
 
 def test_all_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
@@ -67,9 +70,8 @@ def test_all_that_is_missing_is_named_at_once(tmp_path: Path) -> None:
         pytest.fail("it started")
 
 
-def test_who_has_all_of_it_may_start() -> None:
-    given = {"shared": True, "vector_store": "pgvector", "originals": "s3://bucket", "lexical": "auto"}
-    require_shareable(SimpleNamespace(**given, resolved_database_url="postgresql://h/d"))  # type: ignore[arg-type]
+def test_who_has_all_of_it_may_start(tmp_path: Path) -> None:
+    require_shareable(beside(tmp_path, "postgresql://h/d"))
 
 
 def test_one_that_is_alone_needs_nothing_of_it(tmp_path: Path) -> None:
@@ -82,7 +84,6 @@ def test_a_role_is_one_beside_others(role: str) -> None:
         load_settings(role=role)
 
 
-@pytest.mark.usefixtures("reachable")
 def test_two_serve_one_database_and_one_that_is_alone_is_refused_meanwhile(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,7 +120,6 @@ def test_one_that_is_alone_has_no_row_and_no_thread_for_others(tmp_path: Path) -
     assert names.isdisjoint({"footnote-presence", "footnote-strays"})
 
 
-@pytest.mark.usefixtures("reachable")
 def test_beside_others_the_schema_is_only_checked(url: str, tmp_path: Path) -> None:
     database = Database.open(url)
     downgrade(database, "-1")
@@ -129,7 +129,6 @@ def test_beside_others_the_schema_is_only_checked(url: str, tmp_path: Path) -> N
         pytest.fail("it started")
 
 
-@pytest.mark.usefixtures("reachable")
 def test_beside_others_the_sums_keep_their_time_zone(url: str, tmp_path: Path) -> None:
     with build(beside(tmp_path / "a", url, reporting_zone="Europe/Berlin"), with_models=False):
         pass
@@ -193,7 +192,6 @@ def test_a_worker_loads_no_model_but_the_embedder(tmp_path: Path) -> None:
     Settings(**worker.model_dump(), _env_file=None)  # what it leaves fits together
 
 
-@pytest.mark.usefixtures("reachable")
 def test_a_worker_answers_only_how_it_is(url: str, tmp_path: Path) -> None:
     with build(beside(tmp_path, url, role="worker"), with_models=False) as state:
         app = create_app(lambda: nullcontext(state), version="0", operations_only=True)
@@ -203,7 +201,6 @@ def test_a_worker_answers_only_how_it_is(url: str, tmp_path: Path) -> None:
     assert statuses == [200, 503, 200, 404]
 
 
-@pytest.mark.usefixtures("reachable")
 @pytest.mark.parametrize(("role", "ready"), [("api", True), ("all", False)])
 def test_one_that_only_answers_is_ready_without_a_worker_and_changes_no_embedder(
     url: str, tmp_path: Path, role: str, ready: bool
