@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from generation.blocked_attention import attend_in_blocks
 from generation.kv_cache import Slab
 
 IMPLEMENTATION = "footnote_ragged"
@@ -80,8 +81,10 @@ class Batch(Protocol):
 class SlabBatch:
     """Rows whose keys and values are in one slab each."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], *, blocked: bool = False) -> None:
+        """Take the rows; `blocked` has prompts attend in blocks of queries (`generation.blocked_attention`)."""
         self._rows = rows
+        self._blocked = blocked
 
     def attend(
         self,
@@ -99,7 +102,12 @@ class SlabBatch:
         for row in self._rows:
             span = slice(row.start, row.stop)
             keys, values = row.slab.write(layer, row.past, key[0, :, span], value[0, :, span])
-            attended = _attend(query[:, :, span], keys, values, row, scaling=scaling, window=window, softcap=softcap)
+            mine = query[:, :, span]
+            if self._blocked and softcap is None and row.stop - row.start > _MANY:
+                factor = query.shape[3] ** -0.5 if scaling is None else scaling
+                out[:, span] = attend_in_blocks(mine, keys, values, past=row.past, scaling=factor, window=window)
+                continue
+            attended = _attend(mine, keys, values, row, scaling=scaling, window=window, softcap=softcap)
             out[:, span] = attended.transpose(1, 2)
         return out
 

@@ -109,16 +109,19 @@ class Memory(Protocol):
 class Slabs:
     """A `Memory` of slabs. `why` is a sentence on why a GPU is served from slabs; None on a CPU."""
 
-    def __init__(self, cache: SlabCache, *, device: torch.device, why: str | None = None) -> None:
+    def __init__(
+        self, cache: SlabCache, *, device: torch.device, blocked: bool = False, why: str | None = None
+    ) -> None:
         self.cache = cache
         self.why = why
+        self._blocked = blocked
         self._device = device
 
     def inputs(self, spans: Sequence[TokenRun], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
         """See `Memory.inputs`."""
         rows = [Row(start, stop, owner.computed, self.cache.slab(owner)) for owner, start, stop in spans]
         packed = torch.tensor([*ids, *_positions(spans), *kept], device=self._device)
-        return _inputs(packed, len(ids), SlabBatch(rows))
+        return _inputs(packed, len(ids), SlabBatch(rows, blocked=self._blocked))
 
 
 class Pages:
@@ -196,7 +199,7 @@ def memory_of(
         reuse=prefix_cache,
         poison=poison,
     )
-    return Slabs(cache, device=loaded.device, why=why)
+    return Slabs(cache, device=loaded.device, blocked=loaded.blocked_attention, why=why)
 
 
 def why_no_pages(loaded: "LoadedModel") -> str | None:

@@ -11,6 +11,7 @@ import torch
 from generation.accelerator import driver_version, multiplies_bfloat16, why_no_gpu
 from generation.adapter import merge_adapter, read_adapter
 from generation.attention import IMPLEMENTATION, Row, SlabBatch, register
+from generation.blocked_attention import is_faster
 from generation.config import ADAPTER_FILES, EngineConfig, ModelShape
 from generation.errors import ModelUnavailable
 from generation.host_memory import default_cache_bytes, read_host_memory
@@ -29,7 +30,8 @@ _PROBE_TOKENS = 12
 class LoadedModel:
     """A causal language model in evaluation mode, its attention replaced by `generation.attention`.
 
-    `kv_capacity_tokens` is how many tokens of keys and values fit in memory, all sequences together.
+    `kv_capacity_tokens` is how many tokens of keys and values fit in memory, all sequences together;
+    `blocked_attention` whether prompts attend in blocks of queries (`generation.blocked_attention`).
     """
 
     model: "PreTrainedModel"
@@ -42,6 +44,7 @@ class LoadedModel:
     dtype: torch.dtype
     device: torch.device
     kv_capacity_tokens: int
+    blocked_attention: bool = False
 
     @property
     def token_bytes(self) -> int:
@@ -131,6 +134,13 @@ def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
         dtype=dtype,
         device=device,
         kv_capacity_tokens=capacity,
+        blocked_attention=device.type == "cpu"
+        and is_faster(
+            heads=int(model.config.get_text_config().num_attention_heads),
+            kv_heads=shape.kv_heads,
+            head_dim=shape.head_dim,
+            dtype=dtype,
+        ),
     )
 
 
