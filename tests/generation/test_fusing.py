@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from generation import fusing
-from generation.attention import Rotation, Row, SlabBatch
+from generation.attention import HeadRotation, Row, SlabBatch
 from generation.config import EngineConfig
 from generation.fusing import FusedAttention, FusedMLP, FusedNorm
 from generation.kv_cache import Slab
@@ -144,7 +144,7 @@ def test_a_model_stays_as_it_is_where_a_fused_module_computes_something_else(
 
 
 def test_a_model_stays_as_it_is_where_positions_are_applied_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Rotation, "apply", lambda _, query, key: (query, key))
+    monkeypatch.setattr(HeadRotation, "apply", lambda _, query, key: (query, key))
 
     assert kinds(adopted("qwen3").model) == set()
 
