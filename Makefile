@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults mutate adapter reader evidence-reader judge lock image-locks release-images sbom format
+.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults scale mutate adapter reader evidence-reader judge lock image-locks release-images sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -142,11 +142,16 @@ fuzz: $(VENV)/.installed-dev
 faults: faults-ledger faults-ingest faults-power
 	$(MAKE) test ARGS='--exhaustive tests/faults'
 
+# Several processes on one PostgreSQL, killed and stopped, at length.
+scale: $(VENV)/.installed-dev
+	$(MAKE) test ARGS='--exhaustive tests/scale'
+
 # Faults that Footnote has had, planted one by one: each must fail a test.
 mutate: mutate-ledger
 	$(BIN)/python -m tests.mutations.jobs $(ARGS)
 	$(BIN)/python -m tests.mutations.presence $(ARGS)
 	$(BIN)/python -m tests.mutations.security $(ARGS)
+	$(BIN)/python -m tests.mutations.stores $(ARGS)
 
 # Trains the default generator's adapter; goes on where it stopped.
 ADAPTER ?= build/grounded-smollm2-135m

@@ -23,7 +23,7 @@ from app.admission.rates import Rates
 from app.admission.sliding_windows import RateLimitState
 from app.errors import DeadlinePassed, ServerFull
 from app.settings import LimitSettings, Settings
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from app.types import Principal
 
 Body = TypeVar("Body")

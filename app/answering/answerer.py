@@ -22,7 +22,7 @@ from app.answering.states.finished import Finished
 from app.answering.states.reading import Selection
 from app.answering.states.strategy import Begun, Strategy, first_fit
 from app.answering.understanding.understanding import Reply, Understanding
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from app.usage.ledger.events import Bill
 from retrieval.memo import Memo
 

@@ -8,7 +8,7 @@ from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.states.sources import NO_SOURCES, Fitted, Grounding, Retrieved, TokenBudget
 from app.db.contents import ContentRepository
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from retrieval.compress import compress
 from retrieval.types import Context
 

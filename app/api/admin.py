@@ -18,7 +18,7 @@ from app.api.dependencies import (
 from app.api.query_parameters import page_of
 from app.api.schemas.bounds import LARGEST_INTEGER
 from app.api.schemas.shape import Page, ResponseBody, problems, rfc3339
-from app.db.generations import GenerationStatus, IndexGeneration
+from app.db.index_generations import GenerationStatus, IndexGeneration
 from app.server.serving import Building
 
 

@@ -53,6 +53,47 @@ from app.server.drain import Drain
 from app.server.process import lag_measured
 from app.server.state import State
 
+_MODULES = (
+    documents,
+    document_events,
+    jobs,
+    contents,
+    boxes,
+    find,
+    document_overviews,
+    collections,
+    search,
+    answers,
+    conversations,
+    feedback,
+    chat_completions,
+    models,
+    embeddings,
+    files,
+    vector_stores,
+    vector_store_files,
+    tokens,
+    usage,
+    usage_events,
+    overview,
+    prices,
+    sessions,
+    keys,
+    users,
+    invitations,
+    tenants,
+    admin,
+    model_additions,
+    model_choice,
+    audit,
+    budgets,
+    limits,
+    reconciliation,
+    ledger_reconciliation,
+    health,
+    web_page,
+)
+
 _DESCRIPTION = """\
 Answers questions from your own documents. Every claim carries a footnote that opens the exact
 passage; every token is counted and billed.
@@ -69,6 +110,7 @@ def create_app(
     version: str,
     root_path: str = "",
     drain: Drain | None = None,
+    operations_only: bool = False,
 ) -> FastAPI:
     """The application; `build` runs when the server starts, not before.
 
@@ -77,6 +119,7 @@ def create_app(
         version: Shown in the OpenAPI document.
         root_path: The path prefix below which a reverse proxy shows the application.
         drain: Graceful shutdown; without one requests are never refused or ended.
+        operations_only: Serve /healthz, /readyz and /metrics alone: of a process that only ingests.
     """
     drain = drain or Drain(seconds=0)
 
@@ -101,48 +144,10 @@ def create_app(
         redirect_slashes=False,  # Starlette redirects to the host that the request names
         static_url="/docs/static",
     )
-    for module in (
-        documents,
-        document_events,
-        jobs,
-        contents,
-        boxes,
-        find,
-        document_overviews,
-        collections,
-        search,
-        answers,
-        conversations,
-        feedback,
-        chat_completions,
-        models,
-        embeddings,
-        files,
-        vector_stores,
-        vector_store_files,
-        tokens,
-        usage,
-        usage_events,
-        overview,
-        prices,
-        sessions,
-        keys,
-        users,
-        invitations,
-        tenants,
-        admin,
-        model_additions,
-        model_choice,
-        audit,
-        budgets,
-        limits,
-        reconciliation,
-        ledger_reconciliation,
-        health,
-        web_page,
-    ):
+    for module in (health,) if operations_only else _MODULES:
         app.include_router(module.router)
-    web_page.serve_assets(app)
+    if not operations_only:
+        web_page.serve_assets(app)
     app.state.drain = drain
     install_error_handlers(app)
     app.add_middleware(Idempotency)

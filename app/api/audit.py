@@ -1,14 +1,18 @@
 """The audit log: its entries and their route."""
 
+import json
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from app.api.dependencies import AccessDep, Cursor, Limit, PrincipalDep
+from app.api.dependencies import AccessDep, Cursor, Limit, PrincipalDep, UsageDep
+from app.api.exports import EXPORTS, exported_list
 from app.api.schemas.shape import Page, ResponseBody, problems
 from app.db.audit import AuditEntry
 from app.usage.reports.instants import utc
+from app.usage.reports.tables import ReportTable, Row
 
 
 class AuditBody(ResponseBody):
@@ -48,17 +52,42 @@ class AuditBody(ResponseBody):
 router = APIRouter(prefix="/v1/admin", tags=["administration"])
 
 
-@router.get("/audit", summary="Read the audit log", responses=problems(422, 503))
+_COLUMNS = (
+    "at", "id", "user_id", "user_name", "api_key_id", "request_id", "action", "target", "target_name",
+    "target_user_name", "detail",
+)  # fmt: skip
+
+
+def _rows(page: Mapping[str, Any]) -> Iterator[Row]:
+    """The entries; the changes share a cell, as JSON."""
+    for entry in page["data"]:
+        yield {**entry, "detail": json.dumps(entry["detail"], ensure_ascii=False)}
+
+
+_TABLE = ReportTable("audit", _COLUMNS, _rows)
+
+
+@router.get(
+    "/audit",
+    summary="Read the audit log",
+    response_model=Page[AuditBody],
+    responses={**EXPORTS, **problems(422, 503)},
+)
 def list_acts(
+    request: Request,
     access: AccessDep,
+    usage: UsageDep,
     principal: PrincipalDep,
     action: Annotated[
         str | None, Query(max_length=200, description="Only acts of this kind, such as `key.created`.")
     ] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
-) -> Page[AuditBody]:
+) -> Response:
     """Acts of administrators of the caller's tenant, newest first: keys, prices, budgets, adjustments, repairs."""
-    found, next_cursor = access.audit.list(tenant_id=principal.tenant_id, action=action, limit=limit, cursor=cursor)
-    bodies = [AuditBody.of(entry) for entry in found]
-    return Page(data=bodies, has_more=next_cursor is not None, next_cursor=next_cursor)
+
+    def read(most: int, after: str | None) -> tuple[list[AuditBody], str | None]:
+        found, following = access.audit.list(tenant_id=principal.tenant_id, action=action, limit=most, cursor=after)
+        return [AuditBody.of(entry) for entry in found], following
+
+    return exported_list(request, _TABLE, read, limit=limit, cursor=cursor, end=int(usage.ledger.seconds()))

@@ -1,8 +1,9 @@
 """Routes of budgets, their periods and their alerts."""
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request, Response
 
 from app.api.dependencies import (
     AccessDep,
@@ -16,6 +17,7 @@ from app.api.dependencies import (
     UsageDep,
     visible_collection,
 )
+from app.api.exports import EXPORTS, exported_list
 from app.api.query_parameters import page_of
 from app.api.schemas.bounds import Id
 from app.api.schemas.budgets import (
@@ -37,6 +39,7 @@ from app.server.state import AccessState, DocumentsState, UsageState
 from app.settings import Settings
 from app.types import Principal
 from app.usage.budgets.repository import BudgetTerms
+from app.usage.reports.tables import ReportTable, Row
 
 router = APIRouter(prefix="/v1/admin", tags=["budgets"])
 
@@ -61,18 +64,43 @@ def create_budget(
     return BudgetBody.of(created, currency=settings.currency)
 
 
-@router.get("/budgets", summary="List budgets", responses=problems(422))
+def _rows(page: Mapping[str, Any]) -> Iterator[Row]:
+    """The budgets; the percentages of alerts share a cell."""
+    for budget in page["data"]:
+        yield {**budget, "thresholds": ", ".join(map(str, budget["thresholds"]))}
+
+
+_TABLE = ReportTable("budgets", tuple(name for name in BudgetBody.model_fields if name != "object"), _rows)
+
+
+@router.get(
+    "/budgets",
+    summary="List budgets",
+    response_model=Page[BudgetBody],
+    responses={**EXPORTS, **problems(422)},
+)
 def list_budgets(
-    usage: UsageDep, settings: SettingsDep, principal: PrincipalDep, limit: Limit = 100, cursor: Cursor = None
-) -> Page[BudgetBody]:
+    request: Request,
+    usage: UsageDep,
+    settings: SettingsDep,
+    principal: PrincipalDep,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Response:
     """The tenant's budgets, oldest first, with their use in the current period."""
-    return page_of(
-        usage.budgets.list(tenant_id=principal.tenant_id),
-        key=lambda item: item.id,
-        body=lambda item: BudgetBody.of(item, currency=settings.currency),
-        limit=limit,
-        cursor=cursor,
-    )
+    budgets = usage.budgets.list(tenant_id=principal.tenant_id)
+
+    def read(most: int, after: str | None) -> tuple[list[BudgetBody], str | None]:
+        page = page_of(
+            budgets,
+            key=lambda item: item.id,
+            body=lambda item: BudgetBody.of(item, currency=settings.currency),
+            limit=most,
+            cursor=after,
+        )
+        return page.data, page.next_cursor
+
+    return exported_list(request, _TABLE, read, limit=limit, cursor=cursor, end=int(usage.ledger.seconds()))
 
 
 @router.get("/budgets/{budget_id}", summary="Read a budget", responses=problems(404))

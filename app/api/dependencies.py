@@ -8,7 +8,7 @@ from fastapi import Depends, Query, Request
 from app.access.authenticator import Caller
 from app.api.schemas.bounds import Id
 from app.db.session import Database
-from app.errors import ModelsLoading, SetupError
+from app.errors import Conflict, ModelsLoading, SetupError
 from app.server.serving import EmbedderSwapControl, Models, Serving
 from app.server.state import AccessState, AdmissionState, DocumentsState, History, State, Telemetry, UsageState
 from app.settings import Settings
@@ -104,10 +104,16 @@ def embedder_swap_of(request: Request) -> EmbedderSwapControl:
 
     Raises:
         ModelsLoading: The models are still loading.
+        Conflict: This process is beside others, which would go on with the embedder that they have.
         SetupError: This process runs without models.
     """
     serving = state_of(request).serving
     embedder_swap = serving.embedder_swap
+    if state_of(request).settings.shared:
+        raise Conflict(
+            "Processes that share a database do not change its embedder; stop them and start one without "
+            "FOOTNOTE_SHARED."
+        )
     if serving.models is None or embedder_swap is None:
         raise without_models(serving)
     return embedder_swap

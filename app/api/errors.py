@@ -18,7 +18,7 @@ from app.api.field_problems import FieldProblems, cut
 from app.api.root_path import route_path
 from app.disk import disk_refusal
 from app.telemetry.logs import logger
-from app.telemetry.stations import note_problem
+from app.telemetry.timing import note_problem
 from app.usage.rollups.sums import decimal
 from generation import errors as generation_errors
 from generation.types import FinishReason

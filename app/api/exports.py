@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from app.api.event_stream import until_first
+from app.api.schemas.shape import ResponseBody
 from app.errors import InvalidRequest
 from app.usage.ledger.ledger import Ledger
 from app.usage.reports.csv_text import Cell, csv_text
@@ -32,6 +33,7 @@ _FORMATS: dict[str, Format | None] = {
     "application/json": None,
 }
 _LONGEST_BUCKET_S = 62 * 86_400  # two months: the calendar month before one, whole
+_LIST_PAGE = 500
 _MEDIA = {"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}
 
 EXPORTS: dict[int | str, dict[str, Any]] = {
@@ -167,10 +169,48 @@ def exported_pages(
     return _file(form, table, pages(), start=start, end=end, numbers=numbers)
 
 
+def exported_list(
+    request: Request,
+    table: ReportTable,
+    read: Callable[[int, str | None], tuple[Sequence[ResponseBody], str | None]],
+    *,
+    limit: int,
+    cursor: str | None,
+    end: int,
+) -> Response:
+    """A page of a list in JSON, or the whole list as a file when the client wants one.
+
+    Args:
+        request: The request.
+        table: The columns of the file.
+        read: Reads at most so many items from a cursor on, and the cursor of the next page (None: no more).
+        limit: Most items of the page that JSON has.
+        cursor: Where that page begins.
+        end: The present in Unix seconds, for the file name.
+
+    Raises:
+        InvalidRequest: A file is wanted with `limit` or `cursor`, or the cursor is not valid.
+    """
+
+    def page(limit: int, cursor: str | None) -> Page:
+        items, following = read(limit, cursor)
+        data = [item.model_dump(mode="json") for item in items]
+        return {"object": "list", "data": data, "has_more": following is not None, "next_cursor": following}
+
+    def every() -> Iterator[Page]:
+        found = page(_LIST_PAGE, None)
+        yield found
+        while found["next_cursor"] is not None:
+            found = page(_LIST_PAGE, found["next_cursor"])
+            yield found
+
+    return exported_pages(request, table, lambda: page(limit, cursor), every, start=0, end=end, numbers=())
+
+
 def _refuse_pages(request: Request) -> None:
-    for param in ("limit", "page"):
+    for param in ("limit", "page", "cursor"):
         if param in request.query_params:
-            raise InvalidRequest("A file has the whole range; leave out limit and page.", param=param)
+            raise InvalidRequest(f"A file has the whole range; leave out {param}.", param=param)
 
 
 def _file(

@@ -2,14 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from app.api.dependencies import Cursor, HistoryDep, Limit, PrincipalDep, TelemetryDep
+from app.api.dependencies import Cursor, HistoryDep, Limit, PrincipalDep, TelemetryDep, UsageDep
+from app.api.exports import EXPORTS, exported_list
 from app.api.schemas.bounds import Id
 from app.api.schemas.feedback import FeedbackBody, FeedbackDeletedBody, ListedFeedbackBody, NewFeedback
 from app.api.schemas.shape import Page, problems
+from app.usage.reports.tables import ReportTable, listed_rows
 
 router = APIRouter(tags=["feedback"])
+
+_COLUMNS = (
+    "created_at", "updated_at", "user_id", "user_name", "score", "comment", "question", "conversation_id", "request_id",
+)  # fmt: skip
+_TABLE = ReportTable("feedback", _COLUMNS, listed_rows)
 
 
 @router.post(
@@ -44,19 +51,29 @@ def withdraw_feedback(id: Id, history: HistoryDep, principal: PrincipalDep) -> F
     return FeedbackDeletedBody(request_id=id)
 
 
-@router.get("/v1/admin/feedback", summary="List feedback", responses=problems(422, 503))
+@router.get(
+    "/v1/admin/feedback",
+    summary="List feedback",
+    response_model=Page[ListedFeedbackBody],
+    responses={**EXPORTS, **problems(422, 503)},
+)
 def list_feedback(
+    request: Request,
     history: HistoryDep,
+    usage: UsageDep,
     principal: PrincipalDep,
     score_below: Annotated[
         float | None, Query(ge=-1, le=1, description="Only with a lower score; 0: only negative feedback.")
     ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Page[ListedFeedbackBody]:
+) -> Response:
     """Feedback of the tenant's users, newest first; changed feedback keeps its position."""
-    found, next_cursor = history.feedback.list(
-        tenant_id=principal.tenant_id, score_below=score_below, limit=limit, cursor=cursor
-    )
-    bodies = [ListedFeedbackBody.listed(item) for item in found]
-    return Page(data=bodies, has_more=next_cursor is not None, next_cursor=next_cursor)
+
+    def read(most: int, after: str | None) -> tuple[list[ListedFeedbackBody], str | None]:
+        found, following = history.feedback.list(
+            tenant_id=principal.tenant_id, score_below=score_below, limit=most, cursor=after
+        )
+        return [ListedFeedbackBody.listed(item) for item in found], following
+
+    return exported_list(request, _TABLE, read, limit=limit, cursor=cursor, end=int(usage.ledger.seconds()))

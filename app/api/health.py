@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import Field
 
-from app.api.dependencies import CorpusDep, ServingDep, TelemetryDep, UsageDep
+from app.api.dependencies import CorpusDep, ServingDep, SettingsDep, TelemetryDep, UsageDep
 from app.api.schemas.shape import ResponseBody
 from app.errors import AppError
 
@@ -42,7 +42,9 @@ def healthz(serving: ServingDep) -> Health:
     summary="Readiness",
     responses={503: {"model": Readiness, "description": "Not ready, with the reasons."}},
 )
-def readyz(request: Request, corpus: CorpusDep, usage: UsageDep, serving: ServingDep) -> Response:
+def readyz(
+    request: Request, corpus: CorpusDep, usage: UsageDep, serving: ServingDep, settings: SettingsDep
+) -> Response:
     """200 when every component works, else 503 with the reasons."""
     reasons: list[str] = []
     checks: dict[str, Any] = {}
@@ -92,10 +94,10 @@ def readyz(request: Request, corpus: CorpusDep, usage: UsageDep, serving: Servin
                 "stalled": building.error is not None,
             }
         ingesting = models.worker.alive() or (embedder_swap is not None and embedder_swap.swapping)
-        checks["ingestion"] = {"alive": ingesting}
+        checks["ingestion"] = {"alive": ingesting} if settings.ingests else {"elsewhere": True}
         if not engine_alive:
             reasons.append("engine: stopped")
-        if not ingesting:
+        if settings.ingests and not ingesting:
             reasons.append("ingestion: stopped")
     looked = usage.reconciliation.last
     checks["ledger"] = {  # only shown: a ledger that disagrees does not make the server unready

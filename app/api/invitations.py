@@ -219,7 +219,7 @@ def accept_invitation(
     remember(request, response, settings, accepted.session_secret)
     bodies = [BudgetBody.of(budget, currency=settings.currency) for budget in budgets]
     return AcceptedInvitationBody(
-        session=SessionBody.of(accepted.session, accepted.session_secret),
+        session=SessionBody.of(accepted.session, accepted.session_secret, web_pages=settings.web_pages),
         key=NewKeyBody.created(accepted.key, accepted.key_secret, *bodies),
     )
 

@@ -43,7 +43,7 @@ def sign_in(
         raise Unauthenticated("The API key is not valid.")
     session, secret = access.sessions.open(principal, with_key=True)
     remember(request, response, settings, secret)
-    return SessionBody.of(session, secret)
+    return SessionBody.of(session, secret, web_pages=settings.web_pages)
 
 
 def _key_to_sign_in_with(request: Request, body: NewSession | None) -> str:
@@ -57,24 +57,27 @@ def _key_to_sign_in_with(request: Request, body: NewSession | None) -> str:
 
 
 @router.get("", summary="Read the session", responses=problems())
-def read_session(response: Response, access: AccessDep, caller: CallerDep) -> SessionBody:
+def read_session(response: Response, access: AccessDep, settings: SettingsDep, caller: CallerDep) -> SessionBody:
     """The signed-in user, with the CSRF token that unsafe requests of this session need."""
     response.headers["Cache-Control"] = "no-store"
     if not caller.by_cookie:
-        return SessionBody.of_key(caller.principal, user_name=access.users.name_of(caller.principal))
+        name = access.users.name_of(caller.principal)
+        return SessionBody.of_key(caller.principal, user_name=name, web_pages=settings.web_pages)
     session = access.sessions.find(caller.secret)
     if session is None:
         raise Unauthenticated("The session is over.")
-    return SessionBody.of(session, caller.secret)
+    return SessionBody.of(session, caller.secret, web_pages=settings.web_pages)
 
 
 @router.get("/state", summary="Ask whether this browser is signed in", responses={503: PROBLEMS[503]})
-def session_state(request: Request, response: Response, access: AccessDep) -> SessionState:
+def session_state(request: Request, response: Response, access: AccessDep, settings: SettingsDep) -> SessionState:
     """For the web page: 200 also without a session. A key in the Authorization header is not looked at."""
     response.headers["Cache-Control"] = "no-store"
     secret = session_secret(request.headers)
     found = None if secret is None else access.sessions.find(secret)
-    body = None if found is None or secret is None else SessionBody.of(found, secret)
+    body = None
+    if found is not None and secret is not None:
+        body = SessionBody.of(found, secret, web_pages=settings.web_pages)
     return SessionState(signed_in=body is not None, session=body, openid=access.openid is not None)
 
 

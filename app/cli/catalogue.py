@@ -19,6 +19,9 @@ class CommandEntry:
 # A module has `register`, which adds its commands to an application, or `commands`, a group named as here.
 COMMANDS = {
     "serve": CommandEntry("serve", "Start the server."),
+    "worker": CommandEntry(
+        "serve", "Ingest documents beside other processes; answers /healthz, /readyz and /metrics alone."
+    ),
     "migrate": CommandEntry("serve", "Upgrade the database to the newest schema."),
     "ingest": CommandEntry("ingest", "Upload files and wait until each is indexed, or failed with a reason."),
     "documents": CommandEntry("documents", "List documents, newest first, with the reason for each failure."),

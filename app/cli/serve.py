@@ -1,4 +1,4 @@
-"""`footnote serve` and `footnote migrate`."""
+"""`footnote serve`, `footnote worker` and `footnote migrate`."""
 
 import os
 import secrets
@@ -20,6 +20,7 @@ _KEYED_BY_ENVIRONMENT = "Settings come from FOOTNOTE_* variables or .env; see .e
 def register(cli: typer.Typer) -> None:
     """Add the commands."""
     cli.command(epilog=_KEYED_BY_ENVIRONMENT)(serve)
+    cli.command(epilog=_KEYED_BY_ENVIRONMENT)(worker)
     cli.command()(migrate)
 
 
@@ -32,6 +33,17 @@ def serve(
 
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     run(load_settings(**given))
+
+
+def worker(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
+) -> None:
+    """Ingest documents beside other processes; answers /healthz, /readyz and /metrics alone."""
+    from app.settings import load_settings
+
+    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    run(load_settings(role="worker", **given))
 
 
 def run(settings: "Settings") -> None:
@@ -49,6 +61,7 @@ def run(settings: "Settings") -> None:
     from app.server.drain import Drain
     from app.server.http_server import Server, configuration
     from app.server.process import forbid_core_dumps, notify
+    from app.server.sharing import of_worker
     from app.telemetry.logs import configure_logging
 
     configure_logging(level=settings.log_level, json=settings.log_format == "json")
@@ -61,11 +74,16 @@ def run(settings: "Settings") -> None:
         console.print("Footnote is ready.")
 
     secret = secrets.token_urlsafe(32)
+    settings = of_worker(settings) if settings.role == "worker" else settings
     with build_loading(
         settings, on_ready=ready, on_failure=lambda: drain.begin(at_once=True), local_secret=secret
     ) as state:
         app = create_app(
-            lambda: nullcontext(state), version=state.serving.version, root_path=settings.root_path, drain=drain
+            lambda: nullcontext(state),
+            version=state.serving.version,
+            root_path=settings.root_path,
+            drain=drain,
+            operations_only=settings.role == "worker",
         )
         loading = state.serving.loading
         assert loading is not None, "models load while it serves"
@@ -91,6 +109,9 @@ def _listen(settings: "ServerSettings", console: Console) -> socket.socket:
     except OSError as error:
         raise SetupError(f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}.") from None
     address = settings.address(port=listener.getsockname()[1])
+    if settings.role == "worker":
+        console.print(f"Footnote ingests; {address}/readyz says whether it can.", soft_wrap=True)
+        return listener
     console.print(f"Footnote listens on {address}, its API is described at {address}/docs", soft_wrap=True)
     console.print("It answers questions when its models are loaded; /readyz says how far that is.")
     return listener

@@ -148,6 +148,13 @@ def lock_tables(connection: sa.Connection, *tables: sa.Table, mode: LockMode, ti
     connection.exec_driver_sql(f"LOCK TABLE {', '.join(table.name for table in tables)} IN {mode} MODE")
 
 
+def clock_of(connection: sa.Connection) -> float:
+    """The Unix time of the database's machine, in seconds, at this moment of the transaction."""
+    sqlite_now, now = "(julianday('now') - 2440587.5) * 86400.0", "extract(epoch FROM clock_timestamp())"
+    query = f"SELECT {sqlite_now if kind_of(connection) == 'sqlite' else now}"
+    return float(connection.exec_driver_sql(query).scalar_one())
+
+
 def wait_for_locks(connection: sa.Connection, *, timeout_ms: int) -> None:
     """Wait for a lock at most `timeout_ms` from here to the end of the transaction; SQLite's writer has all locks."""
     if kind_of(connection) == "postgresql":

@@ -56,6 +56,20 @@ def upgrade(database: Database, revision: str = "head", *, copies: Path | None =
     return copy
 
 
+def require_newest(database: Database) -> None:
+    """Check that the schema is of this version of Footnote, without changing it.
+
+    Raises:
+        SetupError: It is older or newer.
+    """
+    refuse_newer(database)
+    if current_revision(database) != head_revision():
+        raise SetupError(
+            "The database has an older schema, or none. Stop all processes that use it and run `footnote migrate`; "
+            "a process beside others changes no schema."
+        )
+
+
 def downgrade(database: Database, revision: str) -> None:
     """Migrate down to `revision`; `base` drops every table.
 

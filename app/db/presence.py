@@ -42,6 +42,7 @@ _ALIVE = process.c.ended_at.is_(None)
 _MINE = process.c.boot_id == sa.bindparam("its_boot"), _ALIVE
 _BEAT = sa.update(process).where(*_MINE).values(beat=process.c.beat + 1)
 _LIVES = sa.select(process.c.boot_id).where(*_MINE).with_for_update(read=True, key_share=True)
+_FIRST = sa.select(process.c.boot_id).where(_ALIVE).order_by(process.c.started_at, process.c.boot_id).limit(1)
 _BEATS = sa.select(process.c.boot_id, process.c.beat).where(_ALIVE)
 
 
@@ -274,6 +275,18 @@ def require_alone(
         wait(1.0)
     with database.write() as connection:
         connection.execute(sa.update(process).where(_ALIVE).values(ended_at=clock()))
+
+
+def leads(database: Database, boot_id: str) -> bool:
+    """Whether this is the process that does what one must do for all: of those that live, the first to have started.
+
+    For what may be done twice when the first one dies, or is taken for dead.
+
+    Raises:
+        StoreUnavailable: The database cannot be reached.
+    """
+    with database.read() as connection:
+        return connection.execute(_FIRST).scalar() == boot_id
 
 
 def living(database: Database) -> frozenset[str]:

@@ -18,7 +18,7 @@ from app.documents.files import DocumentFiles
 from app.documents.passwords import Passwords
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.ids import new_id
-from app.telemetry.stations import Activity, Instruments
+from app.telemetry.timing import Activity, Instruments
 from app.types import Document, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 from app.usage.budgets.repository import WAITING_CODE
 from app.usage.ledger.ledger import Ledger

@@ -9,7 +9,7 @@ from app.models.candidate_judge import configured_judge
 from app.models.folder import resolve
 from app.models.span_reader import configured_reader
 from app.settings import EngineSettings, ModelSettings, Settings
-from app.telemetry.stations import traceparent
+from app.telemetry.timing import traceparent
 from generation.accelerator import driver_version, why_no_gpu
 from generation.config import EngineConfig
 from generation.ports import Engine, Tokenizer

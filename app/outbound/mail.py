@@ -1,4 +1,7 @@
-"""Sends plain text mail by SMTP (RFC 5321), for invitations. Calls block: run them in `OutboundThreads`."""
+"""Sends plain text mail by SMTP (RFC 5321), for invitations and weekly summaries. Calls block.
+
+In a request, run them in `OutboundThreads`.
+"""
 
 import smtplib
 import ssl

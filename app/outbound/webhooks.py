@@ -15,7 +15,7 @@ import httpx
 
 from app.errors import InvalidRequest, SetupError, UrlNotAllowed, UrlNotFetched
 from app.outbound.web_pages import Guard, Resolve, addresses_of, is_public, read_address
-from app.telemetry.stations import traceparent
+from app.telemetry.timing import traceparent
 from app.telemetry.tracing import NO_TRACES, Tracer
 
 _SECONDS = 10.0  # for one delivery in all

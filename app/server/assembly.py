@@ -37,8 +37,9 @@ from app.db.chunks import ChunkRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.document_names import DocumentNames
-from app.db.generations import IndexGeneration
+from app.db.index_generations import IndexGeneration
 from app.db.jobs import JobRepository
+from app.db.presence import Gone
 from app.db.session import Database
 from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.files import DocumentFiles
@@ -53,7 +54,7 @@ from app.server.embedder_swap import EmbedderStack
 from app.server.serving import Models
 from app.settings import Settings
 from app.telemetry.logs import logger
-from app.telemetry.stations import Instruments, timed
+from app.telemetry.timing import Instruments, timed
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
 from ingestion.ports import Extractor
@@ -82,6 +83,7 @@ class Assembly:
     jobs: JobRepository
     instruments: Instruments
     boot_id: str
+    gone: Gone
     chunks: ChunkRepository
     lexical: WordStore
     extractor: Extractor
@@ -173,7 +175,7 @@ class Assembly:
             ConversationRepository(self.database, clock=ledger.seconds),
             count_tokens=tokenizer.count,
             history_tokens=settings.history_tokens,
-            asked=AskedQuestionRepository(self.database, boot_id=self.boot_id, clock=ledger.seconds),
+            asked=AskedQuestionRepository(self.database, boot_id=self.boot_id, gone=self.gone, clock=ledger.seconds),
         )
         citations = AnswerCitationRepository(self.database, clock=ledger.seconds)
         catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version as distribution_version
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from app.access.key_cache import KeyCache
@@ -17,23 +18,18 @@ from app.backup.data_dir import data_dir_lock
 from app.clock import SteadyClock
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.audit import AuditLog
-from app.db.catalogue import CatalogueRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
-from app.db.dialect import require_pgvector
 from app.db.documents import DocumentRepository
 from app.db.feedback import FeedbackRepository
-from app.db.generations import IndexGenerationRepository
 from app.db.idempotency import IdempotencyRepository
+from app.db.index_generations import IndexGenerationRepository
 from app.db.jobs import JobRepository
-from app.db.migration import upgrade
 from app.db.openai_files import OpenAIFileRepository
 from app.db.originals import OriginalRepository
 from app.db.reindexing import ReindexingRepository
-from app.db.server_lock import server_lock
 from app.db.session import Database
-from app.db.suggestions import SuggestionRepository
 from app.documents.consistency import Reconciler
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
@@ -53,13 +49,13 @@ from app.server.model_loading import STEPS, Foundation, extraction_limits, loade
 from app.server.originals import document_files
 from app.server.periodic import PeriodicThread
 from app.server.serving import Serving
+from app.server.sharing import Neighbours
 from app.server.state import AdmissionState, DocumentsState, History, State, Telemetry, UsageState
 from app.settings import Settings
-from app.suggestions.suggester import Suggester
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
 from app.telemetry.otel import open_tracer
-from app.telemetry.stations import Instruments
+from app.telemetry.timing import Instruments
 from app.telemetry.tracing import Tracer
 from app.types import DEFAULT_TENANT
 from app.usage.budgets.alert_delivery import AlertDelivery
@@ -73,13 +69,15 @@ from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import Rerater
 from app.usage.ledger.settlement_journal import SettlementJournal
 from app.usage.overview.reports import OverviewReports
-from app.usage.overview.weekly import weekly_summary_to
+from app.usage.overview.weekly import weekly_summaries
 from app.usage.reconciliation.reconciliation import LedgerReconciliation
 from app.usage.reports.raw_ledger import RawLedger
 from app.usage.reports.reports import UsageReports
 from app.usage.rollups.builder import RollupBuilder
 from app.usage.rollups.rollups import Rollups
 from ingestion.child_extractor import find_soffice
+
+_Repository = TypeVar("_Repository")
 
 _SWEEP_SECONDS = 3600.0  # between deletions of expired answers
 _RETRY_SECONDS = 5.0  # between retries of settlements that failed
@@ -154,7 +152,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
         additions = ModelAdditions(models_dir=settings.models_dir)
         stack.callback(additions.close)
         serving = Serving.of(settings, version=base.version, additions=additions)
-        jobs = JobRepository(base.database, clock=base.clock)
+        jobs = JobRepository(base.database, clock=base.clock, may_claim=base.neighbours.may_claim)
         limits, rates = _limits(base, stack, serving)
         usage, delivery = _usage(base, stack, jobs, rates)
         access = access_of(
@@ -170,7 +168,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
             corpus=corpus,
             history=History(
                 conversations=ConversationRepository(base.database, clock=base.clock),
-                asked=AskedQuestionRepository(base.database, boot_id=base.boot_id, clock=base.clock),
+                asked=base.owned(AskedQuestionRepository),
                 feedback=FeedbackRepository(base.database, clock=base.clock),
             ),
             access=access,
@@ -179,15 +177,17 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
             telemetry=base.telemetry,
             serving=serving,
         )
-        weekly = weekly_summary_to(
-            settings.summary_webhook,
+        weekly = weekly_summaries(
+            url=settings.summary_webhook,
+            addresses=settings.summary_mail,
             webhooks=usage.webhooks,
+            mailer=access.mailer,
             database=base.database,
             reports=usage.overview,
             tenant_id=DEFAULT_TENANT,
             clock=usage.ledger.seconds,
         )
-        yield Foundation(state=state, boot_id=base.boot_id, passwords=passwords, delivery=delivery, weekly=weekly)
+        yield Foundation(state=state, neighbours=base.neighbours, passwords=passwords, delivery=delivery, weekly=weekly)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ class _Base:
 
     settings: Settings
     database: Database
-    boot_id: str
+    neighbours: Neighbours
     clock: SteadyClock
     zone: ZoneInfo
     audit: AuditLog
@@ -205,21 +205,25 @@ class _Base:
     rollups: RollupBuilder
     version: str
 
+    @property
+    def boot_id(self) -> str:
+        """The id of this process."""
+        return self.neighbours.boot_id
+
+    def owned(self, repository: Callable[..., _Repository]) -> _Repository:
+        """A repository whose rows name the process that they belong to."""
+        return repository(self.database, boot_id=self.boot_id, gone=self.neighbours.gone, clock=self.clock)
+
 
 def _base(settings: Settings, stack: ExitStack) -> _Base:
     """Lock the data dir, open the database and bring its schema up to date."""
     stack.enter_context(data_dir_lock(settings.data_dir))
-    database = Database.open(settings.resolved_database_url)
-    stack.callback(database.close)
-    stack.enter_context(server_lock(database))
-    if settings.vector_store == "pgvector":
-        with database.write() as connection:
-            require_pgvector(connection)
-    upgrade(database, copies=settings.data_dir / "backups")
+    neighbours = Neighbours(settings, new_id("boot"))
+    database = stack.enter_context(neighbours.database())
     zone = ZoneInfo(settings.reporting_zone)
     clock = SteadyClock()
     rollups = RollupBuilder(database, zone, clock=clock)
-    rollups.ensure_zone()  # before any call is settled
+    neighbours.agree_on_zone(rollups)
     metrics, version = Metrics(), distribution_version("footnote-rag")
     metrics.describe_build(version)
     tracer = open_tracer(settings.otlp_endpoint, ratio=settings.trace_ratio, version=version)
@@ -227,7 +231,7 @@ def _base(settings: Settings, stack: ExitStack) -> _Base:
     return _Base(
         settings=settings,
         database=database,
-        boot_id=new_id("boot"),
+        neighbours=neighbours,
         clock=clock,
         zone=zone,
         audit=AuditLog(database, clock=clock),
@@ -279,7 +283,12 @@ def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> 
         reports=UsageReports(database, zone=base.zone, currency=currency, clock=ledger.seconds),
         overview=OverviewReports(database, zone=base.zone, currency=currency, clock=ledger.seconds),
         reconciliation=LedgerReconciliation(
-            database, boot_id=base.boot_id, zone=base.zone, metrics=metrics, clock=ledger.seconds
+            database,
+            boot_id=base.boot_id,
+            gone=base.neighbours.gone,
+            zone=base.zone,
+            metrics=metrics,
+            clock=ledger.seconds,
         ),
     )
     return usage, delivery
@@ -295,11 +304,12 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
         observers=observers,
         journal=journal,
         currency=base.settings.currency,
+        clock_in=base.neighbours.clock_in,
     )
     replayed = ledger.settle_journaled()  # exact counts first: calls still open after that were cut off
-    recovered, requeued = ledger.recover(), jobs.requeue_orphans(base.boot_id)
-    if recovered or requeued or replayed:
-        logger().warning("start.recovered", ledger_rows=recovered, jobs=requeued, settled=replayed)
+    if replayed:
+        logger().warning("settlement.replayed", settled=replayed)
+    stack.enter_context(base.neighbours.recovered(jobs, ledger, version=base.version))
     base.telemetry.metrics.register(LedgerCollector(base.database, lambda: len(journal), base.clock))
 
     def settle() -> None:
@@ -316,7 +326,7 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
 
 def _idempotency(base: _Base, stack: ExitStack) -> IdempotencyRepository:
     """Requests with an idempotency key. Expired answers are deleted now and every hour."""
-    requests = IdempotencyRepository(base.database, boot_id=base.boot_id, clock=base.clock)
+    requests = base.owned(IdempotencyRepository)
     requests.sweep()
     sweeping = PeriodicThread(
         requests.sweep, name="idempotency", interval=_SWEEP_SECONDS, failed="idempotency.sweep_failed"
@@ -336,8 +346,8 @@ def _corpus(
         CollectionRepository(database, clock=base.clock),
         ContentRepository(database),
     )
-    files = document_files(settings, OriginalRepository(database, boot_id=base.boot_id, clock=base.clock))
-    files.recover()
+    files = document_files(settings, base.owned(OriginalRepository))
+    stack.enter_context(base.neighbours.strays_deleted(files))
     intake = Intake(
         documents=documents,
         collections=collections,
@@ -374,19 +384,7 @@ def _corpus(
             intake=intake,
             clock=base.clock,
         ),
-        suggester=_suggester(database, contents, stack, serving),
+        suggester=serving.suggester(database, contents, stack),
         generations=IndexGenerationRepository(database, clock=base.clock),
         reconciler=Reconciler(database=database, files=files, metrics=base.telemetry.metrics),
     )
-
-
-def _suggester(database: Database, contents: ContentRepository, stack: ExitStack, serving: Serving) -> Suggester:
-    """The questions suggested for documents, found with the models in use."""
-    suggester = Suggester(
-        contents,
-        CatalogueRepository(database),
-        SuggestionRepository(database),
-        answerer=lambda: None if (models := serving.models) is None else models.answerer,
-    )
-    stack.callback(suggester.close)
-    return suggester

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.db.audit import Record
-from app.db.generations import IndexGeneration, IndexGenerationRepository, Standing
+from app.db.index_generations import IndexGeneration, IndexGenerationRepository, Standing
 from app.db.vectors import VectorRepository
 from app.documents.index_ports import VectorStore, VectorStores
 from app.documents.reembedding import Reembedder, Target, TextOf

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from app.admission.admission import generation_slots
 from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.generating.model_class import ModelClass
 from app.answering.metering.meter import Meters
 from app.db.chunks import ChunkRepository
+from app.db.index_generations import Standing
 from app.db.vectors import VectorRepository
 from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder
@@ -20,9 +22,10 @@ from app.probing.probe import ModelProbe
 from app.probing.results import probe_key, results_of
 from app.server.assembly import Assembly
 from app.server.collectors import EngineCollector, IndexCollector
-from app.server.embedder_swap import EmbedderSwap
+from app.server.embedder_swap import EmbedderStack, EmbedderSwap
 from app.server.periodic import PeriodicThread, seconds_until
 from app.server.process import freeze_loaded_objects
+from app.server.sharing import Neighbours
 from app.server.state import State
 from app.settings import IngestionSettings, Settings
 from app.telemetry.logs import logger
@@ -51,10 +54,10 @@ class Foundation:
     """An application without models, and the inputs for loading them."""
 
     state: State
-    boot_id: str
+    neighbours: Neighbours
     passwords: Passwords
     delivery: AlertDelivery
-    weekly: WeeklySummary | None
+    weekly: tuple[WeeklySummary, ...]
 
 
 @contextmanager
@@ -87,25 +90,13 @@ def loaded(
         generator = load_generator(settings, embedder)
         state.limits.admission.generation_slots.widen(generation_slots(sized(settings)))  # torch is imported by now
         if not settings.extractive and not settings.remote_url:  # a remote engine counts requests of other clients too
-            counters = EngineCounters(state.database, generator[2], boot_id=foundation.boot_id, clock=ledger.seconds)
-            counters.flush()
-            stack.callback(counters.close)  # after the engine has closed and called every observer
-            _start(
-                stack,
-                PeriodicThread(
-                    counters.flush_if_changed,
-                    name="engine-counters",
-                    interval=_COUNTERS_SECONDS,
-                    failed="engine_counters.failed",
-                ),
-            )
-            state.usage.reconciliation.watch_engine(counters)
+            _count(state, stack, generator[2])
         stack.callback(generator[2].close)
 
         stack.callback(serving.close_index)
         serving.probe = probe = _probe(settings, ledger, generator)
         assembly = _assembly(foundation, stack, embedder, generator, begin=begin)
-        standing = state.corpus.generations.prepare(embedder.info, source=settings.embedder)
+        standing = _standing(foundation, embedder)
         begin("reader")
         embedder_stack = assembly.stack_for(standing.active)
         begin("index")
@@ -113,19 +104,13 @@ def loaded(
         serving.incoming, serving.incoming_words = index, assembly.lexical  # deletions reach both from now on
         index.reconcile()  # changes made while it was read
         models = embedder_stack.assemble(index)
-        embedder_swap = EmbedderSwap(
-            generations=state.corpus.generations,
-            vectors=(vectors := VectorRepository(state.database)),
-            reembedder=Reembedder(vectors, ledger),
-            serving=serving,
-            load=assembly.stack_for,
-            stack=embedder_stack,
-            stores=assembly.vector_stores,
-        )
-        models.worker.start()
+        if settings.ingests:
+            models.worker.start()
         stack.callback(serving.stop_worker)
-        stack.callback(embedder_swap.close)
-        serving.embedder_swap = embedder_swap
+        if not settings.shared:
+            embedder_swap = _embedder_swap(foundation, assembly, embedder_stack)
+            stack.callback(embedder_swap.close)
+            serving.embedder_swap = embedder_swap
         serving.install(models)
         serving.incoming = serving.incoming_words = None
         stack.callback(state.corpus.suggester.close)  # it asks the models
@@ -133,7 +118,8 @@ def loaded(
         state.telemetry.metrics.register(EngineCollector(models.engine))
         state.telemetry.metrics.register(IndexCollector(serving.vectors))
         _start_periodic(foundation, stack)
-        embedder_swap.start(standing)
+        if not settings.shared:
+            embedder_swap.start(standing)
         if probe is not None:
             stack.callback(probe.close)
             if probing:
@@ -142,6 +128,45 @@ def loaded(
         freeze_loaded_objects()
         return_freed_memory()  # what loading needed for a moment
         yield
+
+
+def _count(state: State, stack: ExitStack, engine: Engine) -> None:
+    """Store the counters of this process's engine, to be compared with the ledger."""
+    ledger = state.usage.ledger
+    counters = EngineCounters(state.database, engine, boot_id=ledger.boot_id, clock=ledger.seconds)
+    counters.flush()
+    stack.callback(counters.close)  # after the engine has closed and called every observer
+    _start(
+        stack,
+        PeriodicThread(
+            counters.flush_if_changed,
+            name="engine-counters",
+            interval=_COUNTERS_SECONDS,
+            failed="engine_counters.failed",
+        ),
+    )
+    state.usage.reconciliation.watch_engine(counters)
+
+
+def _standing(foundation: Foundation, embedder: ChunkingEmbedder) -> Standing:
+    """The generation to search with, and what the start does about the others."""
+    settings, generations = foundation.state.settings, foundation.state.corpus.generations
+    start = generations.join if settings.shared else generations.prepare
+    return start(embedder.info, source=settings.embedder)
+
+
+def _embedder_swap(foundation: Foundation, assembly: Assembly, stack: EmbedderStack) -> EmbedderSwap:
+    """The change of the embedder. Processes beside each other have none: each would change for itself alone."""
+    state = foundation.state
+    return EmbedderSwap(
+        generations=state.corpus.generations,
+        vectors=(vectors := VectorRepository(state.database)),
+        reembedder=Reembedder(vectors, state.usage.ledger),
+        serving=state.serving,
+        load=assembly.stack_for,
+        stack=stack,
+        stores=assembly.vector_stores,
+    )
 
 
 def _assembly(
@@ -158,7 +183,9 @@ def _assembly(
 
     state, settings = foundation.state, foundation.state.settings
     chunks = ChunkRepository(state.database)
-    lexical = WordIndex(settings.data_dir / "lexical", database=state.database, chunks=chunks, engine=settings.lexical)
+    # an index of words in the data dir does not learn of what others ingest
+    words = "sql" if settings.shared else settings.lexical
+    lexical = WordIndex(settings.data_dir / "lexical", database=state.database, chunks=chunks, engine=words)
     lexical.start()
     stack.callback(lexical.close)
     limits = extraction_limits(settings)
@@ -173,7 +200,8 @@ def _assembly(
         ledger=state.usage.ledger,
         jobs=state.corpus.jobs,
         instruments=state.telemetry.instruments,
-        boot_id=foundation.boot_id,
+        boot_id=foundation.neighbours.boot_id,
+        gone=foundation.neighbours.gone,
         chunks=chunks,
         lexical=lexical,
         extractor=extractor,
@@ -215,10 +243,14 @@ def extraction_limits(settings: IngestionSettings) -> ExtractionLimits:
 
 
 def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
-    """Deliver alerts and weekly summaries, reconcile the ledger, and compare database, files and index every night."""
+    """Deliver alerts and weekly summaries, reconcile the ledger, and compare database, files and index every night.
+
+    Of processes beside each other one delivers, and compares at night.
+    """
     state, serving, delivery = foundation.state, foundation.state.serving, foundation.delivery
+    leads = partial(foundation.neighbours.leads, state.database)
     alerts = PeriodicThread(
-        lambda: delivery.work(stopping=lambda: alerts.stopping),
+        lambda: delivery.work(delivers=leads(), stopping=lambda: alerts.stopping),
         name="alerts",
         interval=_ALERTS_SECONDS,
         failed="budget.alerts_failed",
@@ -234,11 +266,11 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
             failed="ledger.reconciliation_failed",
         ),
     )
-    if foundation.weekly is not None:
+    if foundation.weekly:
         _start(
             stack,
             PeriodicThread(
-                foundation.weekly.work,
+                lambda: leads() and [weekly.work() for weekly in foundation.weekly],
                 name="weekly-summary",
                 interval=_WEEKLY_SECONDS,
                 failed="weekly_summary.failed",
@@ -251,7 +283,7 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
     _start(
         stack,
         PeriodicThread(
-            lambda: state.corpus.reconciler.run(serving.current().indexes, repair=True),
+            lambda: leads() and state.corpus.reconciler.run(serving.current().indexes, repair=True),
             name="reconciliation",
             interval=lambda: seconds_until(hour, datetime.now().astimezone()),
             failed="reconciliation.failed",

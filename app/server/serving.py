@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,7 +11,11 @@ import sqlalchemy as sa
 from app.answering.answerer import Answerer
 from app.answering.generating.model_class import ModelClass
 from app.db.audit import Record
-from app.db.generations import IndexGeneration
+from app.db.catalogue import CatalogueRepository
+from app.db.contents import ContentRepository
+from app.db.index_generations import IndexGeneration
+from app.db.session import Database
+from app.db.suggestions import SuggestionRepository
 from app.documents.index_ports import RemovesChunks, VectorStore, WordStore
 from app.documents.indexes import Indexes
 from app.jobs.worker import Worker
@@ -19,6 +24,7 @@ from app.outbound.model_servers import ModelServers
 from app.probing.probe import ModelProbe
 from app.server.background_loading import BackgroundLoading
 from app.settings import Settings
+from app.suggestions.suggester import Suggester
 from generation.ports import Engine, Tokenizer
 from retrieval.ports import Embedder, Keys
 
@@ -164,6 +170,17 @@ class Serving:
         """Remove deleted chunks from the indexes in use and from those about to be used."""
         for index in self._told():
             index.forget(keys)
+
+    def suggester(self, database: Database, contents: ContentRepository, stack: ExitStack) -> Suggester:
+        """The questions suggested for documents, found with the models in use; `stack` closes it."""
+        suggester = Suggester(
+            contents,
+            CatalogueRepository(database),
+            SuggestionRepository(database),
+            answerer=lambda: None if self.models is None else self.models.answerer,
+        )
+        stack.callback(suggester.close)
+        return suggester
 
     def _told(self) -> Iterator[RemovesChunks]:
         incoming, words = self.incoming, self.incoming_words  # read first: both reconcile after they are set

@@ -1,18 +1,194 @@
 """A process beside others on one database: its presence, and what becomes of the work of those that are gone."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TypeAlias
 
 import sqlalchemy as sa
 
+from app.db.dialect import advisory_lock, clock_of, require_pgvector, sqlite_file
 from app.db.job_queue import lock_orphans
 from app.db.jobs import JobRepository
-from app.db.presence import BEAT_SECONDS, Gone, Presence, Release, not_living, session_name
+from app.db.migration import require_newest, upgrade
+from app.db.presence import (
+    BEAT_SECONDS,
+    Gone,
+    Presence,
+    Release,
+    all_but,
+    leads,
+    may_claim,
+    not_living,
+    session_name,
+)
+from app.db.server_lock import server_lock, stop_this_process
 from app.db.session import Database
-from app.errors import StorageFull, StoreUnavailable
+from app.documents.files import DocumentFiles
+from app.errors import SetupError, StorageFull, StoreUnavailable
 from app.server.periodic import PeriodicThread
+from app.settings import EXTRACTIVE, Settings
 from app.telemetry.logs import logger
 from app.usage.ledger.ledger import Ledger
+from app.usage.rollups.builder import RollupBuilder
+
+_OF_ANSWERS = (  # settings of models that a process without answers does not load
+    "remote_url",
+    "remote_model",
+    "remote_api",
+    "remote_api_key",
+    "adapter",
+    "draft_model",
+    "reranker",
+    "verifier",
+    "answers",
+    "overflow",
+    "followup",
+)
+_STRAYS_SECONDS = 60.0  # between looks for originals that processes were putting which died beside this one
+
+
+Requirement: TypeAlias = tuple[Callable[[Settings], bool], str]
+"""Whether the settings have what processes beside each other need, and what that is."""
+
+REQUIREMENTS: tuple[Requirement, ...] = (
+    (
+        lambda settings: sqlite_file(settings.resolved_database_url) is None,
+        "a PostgreSQL database in FOOTNOTE_DATABASE_URL",
+    ),
+    (
+        lambda settings: settings.vector_store == "pgvector",
+        "FOOTNOTE_VECTOR_STORE=pgvector, since an index in memory does not learn of what others ingest",
+    ),
+    (
+        lambda settings: bool(settings.originals),
+        "FOOTNOTE_ORIGINALS, a bucket (s3://…) or a folder that every process mounts",
+    ),
+    (
+        lambda settings: settings.lexical != "tantivy",
+        "FOOTNOTE_LEXICAL=sql, since an index in the data dir does not learn of what others ingest",
+    ),
+)
+
+
+def require_shareable(settings: Settings) -> None:
+    """Check that a process which is to work beside others reaches everything that they do.
+
+    Raises:
+        SetupError: Something is missing; all of it is named.
+    """
+    missing = [need for has, need in REQUIREMENTS if settings.shared and not has(settings)]
+    if missing:
+        raise SetupError(f"FOOTNOTE_SHARED=true also needs {'; '.join(missing)}.")
+
+
+class Neighbours:
+    """What a process does about others on its database: alone it shuts them out, beside others it is present.
+
+    Example:
+        >>> neighbours = Neighbours(settings, new_id("boot"))
+        >>> with neighbours.database() as database, neighbours.recovered(jobs, ledger, version="1.0"):
+        ...     serve()
+    """
+
+    def __init__(self, settings: Settings, boot_id: str) -> None:
+        """Do nothing yet.
+
+        Raises:
+            SetupError: Other processes cannot reach what this one uses.
+        """
+        require_shareable(settings)
+        self._settings = settings
+        self._shared = settings.shared
+        self.boot_id = boot_id
+        self.gone = not_living if self._shared else all_but(boot_id)
+        self.clock_in = clock_of if self._shared else None
+        self.may_claim = may_claim(boot_id) if self._shared else lambda _: True
+
+    @contextmanager
+    def database(self) -> Iterator[Database]:
+        """The database, with the newest schema: alone this process sees to that, and locks it.
+
+        Raises:
+            SetupError: Others use it in another mode, or the schema is not of this version.
+            StoreUnavailable: It cannot be reached.
+        """
+        name = session_name(self.boot_id) if self._shared else ""
+        database = Database.open(self._settings.resolved_database_url, session_name=name)
+        with ExitStack() as stack:
+            stack.callback(database.close)
+            if not self._shared:
+                stack.enter_context(server_lock(database))
+            if self._settings.vector_store == "pgvector":
+                with database.write() as connection:
+                    advisory_lock(connection, "pgvector")  # two first starts create one extension
+                    require_pgvector(connection)
+            if self._shared:
+                require_newest(database)
+            else:
+                upgrade(database, copies=self._settings.data_dir / "backups")
+            yield database
+
+    def agree_on_zone(self, rollups: RollupBuilder) -> None:
+        """Have the sums in the reporting zone, before any call is settled: alone by making them anew.
+
+        Raises:
+            SetupError: Others have another zone.
+        """
+        if self._shared:
+            rollups.require_zone()
+        else:
+            rollups.ensure_zone()
+
+    @contextmanager
+    def recovered(self, jobs: JobRepository, ledger: Ledger, *, version: str) -> Iterator[None]:
+        """Take over the calls and jobs of processes that are gone; beside others be present until the block ends.
+
+        Raises:
+            SetupError: A process that shares nothing uses the database.
+            StoreUnavailable: The database cannot be reached.
+        """
+        if not self._shared:
+            recovered, requeued = ledger.recover(), jobs.requeue_orphans(self.boot_id)
+            if recovered or requeued:
+                logger().warning("start.recovered", ledger_rows=recovered, jobs=requeued)
+            yield
+            return
+        with present(
+            self._settings.resolved_database_url,
+            boot_id=self.boot_id,
+            role=self._settings.role,
+            version=version,
+            release=taking_over(jobs, ledger),
+            on_buried=stop_this_process,
+        ):
+            yield
+
+    @contextmanager
+    def strays_deleted(self, files: DocumentFiles) -> Iterator[None]:
+        """Delete the originals that gone processes were putting: at the start, and beside others now and then."""
+        files.recover()
+        if not self._shared:
+            yield
+            return
+        strays = PeriodicThread(
+            files.take_over, name="strays", interval=_STRAYS_SECONDS, failed="originals.take_over_failed"
+        )
+        strays.start()
+        try:
+            yield
+        finally:
+            strays.stop()
+
+    def leads(self, database: Database) -> bool:
+        """Whether this process does what one must do for all."""
+        return not self._shared or leads(database, self.boot_id)
+
+
+def of_worker(settings: Settings) -> Settings:
+    """The settings of a process that ingests and answers nothing: it needs no model but the embedder."""
+    fields = Settings.model_fields
+    unused = {name: fields[name].get_default(call_default_factory=True) for name in _OF_ANSWERS}
+    return settings.model_copy(update={**unused, "generator": EXTRACTIVE, "reader": "none", "judge": "none"})
 
 
 def taking_over(jobs: JobRepository, ledger: Ledger, *, gone: Gone = not_living) -> Release:

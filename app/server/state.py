@@ -16,8 +16,8 @@ from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.documents import DocumentRepository
 from app.db.feedback import FeedbackRepository
-from app.db.generations import IndexGenerationRepository
 from app.db.idempotency import IdempotencyRepository
+from app.db.index_generations import IndexGenerationRepository
 from app.db.invitations import InvitationRepository
 from app.db.jobs import JobRepository
 from app.db.keys import KeyRepository
@@ -40,7 +40,7 @@ from app.server.serving import Serving
 from app.settings import Settings
 from app.suggestions.suggester import Suggester
 from app.telemetry.metrics import Metrics
-from app.telemetry.stations import Instruments
+from app.telemetry.timing import Instruments
 from app.usage.budgets.alert_rows import AlertRepository
 from app.usage.budgets.repository import BudgetRepository
 from app.usage.ledger.adjustments import Adjustments

@@ -50,8 +50,8 @@ class AccessSettings(BaseModel, frozen=True):
 
     smtp_url: str = Field(
         default="",
-        description="Mail server that sends invitations, smtp://host:port (STARTTLS where it is offered) or "
-        "smtps://host:port; empty is off.",
+        description="Mail server that sends invitations and weekly summaries, smtp://host:port (STARTTLS where it is "
+        "offered) or smtps://host:port; empty is off.",
     )
     smtp_from: str = Field(default="", description="Address that mail is sent from, such as footnote@example.org.")
     smtp_user: str = Field(default="", description="User at the mail server; empty signs in with none.")

@@ -23,6 +23,16 @@ class ServerSettings(BaseModel, frozen=True):
         default="",
         description="SQLAlchemy URL, sqlite:///… or postgresql+psycopg://…; empty means SQLite inside the data dir.",
     )
+    shared: bool = Field(
+        default=False,
+        description="Whether other processes serve the same database at the same time; needs PostgreSQL and what all "
+        "processes reach.",
+    )
+    role: Literal["all", "api", "worker"] = Field(
+        default="all",
+        description="What a process that shares its database does: api answers requests, worker ingests documents "
+        "(as footnote worker), all does both.",
+    )
     originals: str = Field(
         default="",
         pattern=r"^(|/.+|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)$",
@@ -32,8 +42,8 @@ class ServerSettings(BaseModel, frozen=True):
     originals_endpoint: str = Field(
         default="",
         pattern=r"^(|https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._-]+)*/?)$",
-        description="Base URL of the server that has the bucket, such as http://127.0.0.1:9000; empty is "
-        "AWS_ENDPOINT_URL, or AWS itself.",
+        description="Base URL of the server that has the bucket, such as https://minio.example:9000; "
+        "empty is AWS_ENDPOINT_URL, or AWS itself.",
     )
     originals_region: str = Field(
         default="", pattern=r"^[a-z0-9-]*$", description="Region of the bucket; empty is AWS_REGION, or us-east-1."
@@ -96,6 +106,12 @@ class ServerSettings(BaseModel, frozen=True):
         description="URL that the first tenant's overview of each week, beside the week before, is posted to as JSON; "
         "empty: none is sent.",
     )
+    summary_mail: str = Field(
+        default="",
+        max_length=5500,
+        description="Mail addresses, comma-separated, that the same overview is mailed to as text; needs "
+        "FOOTNOTE_SMTP_URL. Empty: none is mailed.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe log level."
     )
@@ -118,6 +134,12 @@ class ServerSettings(BaseModel, frozen=True):
         if name not in available_timezones():
             raise ValueError("is not a time zone of the IANA database, such as Europe/Berlin")
         return name
+
+    @model_validator(mode="after")
+    def _roles_are_shared(self) -> Self:
+        if self.role != "all" and not self.shared:
+            raise ValueError(f"FOOTNOTE_ROLE={self.role} needs FOOTNOTE_SHARED=true: a process alone does everything")
+        return self
 
     @model_validator(mode="after")
     def _certificate_has_key(self) -> Self:
@@ -148,6 +170,11 @@ class ServerSettings(BaseModel, frozen=True):
         host = _ON_THIS_MACHINE.get(self.host, f"[{self.host}]" if ":" in self.host else self.host)
         scheme = "http" if self.tls_cert is None else "https"
         return f"{scheme}://{host}:{self.port if port is None else port}"
+
+    @property
+    def ingests(self) -> bool:
+        """Whether this process ingests documents."""
+        return self.role != "api"
 
     @property
     def resolved_database_url(self) -> str:

@@ -25,8 +25,12 @@ _PAST = {
     "signed": "sign", "published": "publish", "purchased": "purchase", "entered": "enter", "left": "leave",
     "returned to": "return to", "crashed": "crash", "landed": "land", "sank": "sink", "released": "release",
     "announced": "announce", "founded": "found", "established": "establish", "sold": "sell", "bought": "buy",
-        "emerged": "emerge", "appeared": "appear", "received": "receive", "reached": "reach", "completed": "complete",
-    "issued": "issue", "retired": "retire",
+    "emerged": "emerge", "appeared": "appear", "received": "receive", "reached": "reach", "completed": "complete",
+    "issued": "issue", "retired": "retire", "ordered": "order", "appointed": "appoint", "elected": "elect",
+    "visited": "visit", "captured": "capture", "attacked": "attack", "destroyed": "destroy", "agreed to": "agree to",
+    "filed": "file", "submitted": "submit", "granted": "grant", "rejected": "reject", "deployed": "deploy",
+    "transferred": "transfer", "replaced": "replace", "discovered": "discover", "presented": "present",
+    "declared": "declare", "withdrew": "withdraw", "met": "meet", "arrived at": "arrive at",
 }  # fmt: skip
 _OPENER = "Founded|Introduced|Released|Launched|Published|Built|Established|Patented|Created|Opened|Designed|Completed"
 _ALONE = frozenset(
@@ -61,7 +65,7 @@ _MADE = {
     "composed": "composed", "approved": "approved", "signed": "signed", "acquired": "acquired", "led": "led",
     "prepared": "prepared", "sponsored": "sponsored", "established": "established", "proposed": "proposed",
 }  # fmt: skip
-_DOES = {past: past for past in _MADE.values()}
+_DOES = {past: past for past in (*_MADE.values(), "ordered", "appointed", "won", "announced", "chaired", "invented")}
 _NAME = r"(?:[A-Z]\.|[A-Z][\w’'&-]*)"
 _AGENT = rf"(?P<answer>(?:the )?{_NAME}(?: (?:{_NAME}|of|the|and|de|von|van)){{0,6}})(?<!\bthe)(?<!\band)(?<!\bof)"
 _OVER = r"(?=[,.;]|$| (?:in|on|at|and|which|who|that|as|with|for|from)\b)"

@@ -1,4 +1,4 @@
-"""Drafts questions from sentences that need no subject: counts, definitions, labels, and questions that the text asks.
+"""Drafts questions from sentences that need no subject: counts, authors, definitions, labels, and what the text asks.
 
 Example:
     >>> [draft.question for draft in line_drafts("Departure: 7.30")]
@@ -8,7 +8,7 @@ Example:
 import re
 from collections.abc import Iterator
 
-from app.suggestions.drafts import COUNT, MOST_CHARS, THINGS, Draft
+from app.suggestions.drafts import COUNT, MOST_CHARS, THINGS, Draft, any_of
 from app.suggestions.subjects import is_plural
 from retrieval.types import Span
 
@@ -31,6 +31,15 @@ _LABELLED = re.compile(
     r"|height|weight|speed|temperature|population|departure|arrival|balance|subtotal|tax|currency|venue|salary)\Z",
     re.IGNORECASE,
 )
+_AUTHORS = {
+    "introduce": "introduce", "propose": "propose", "present": "present", "show that": "show", "argue that": "argue",
+    "demonstrate that": "demonstrate", "find that": "find", "found that": "find", "conclude that": "conclude",
+    "recommend that": "recommend", "investigate": "investigate", "evaluate": "evaluate", "compare": "compare",
+}  # fmt: skip
+_WE = re.compile(
+    r"(?:(?:In|With|Through) this (?:work|paper|report|article|study|chapter|survey), |Here,? |Finally, )?"
+    rf"[Ww]e (?:also )?(?P<verb>{any_of(_AUTHORS)}) (?P<answer>[^;]{{15,250}})"
+)
 _ASKS = re.compile(
     r"(?:What|When|Where|Who|How(?: (?:much|many|long|often|far|old))?|Which|Why|How many [a-z]+)"
     r" (?:is|are|was|were|do|does|did|can|should|will|must|may|has|have)(?: [\w’'(),&/-]+){2,12}\?"
@@ -48,6 +57,8 @@ def line_drafts(line: str) -> Iterator[Draft]:
     if (match := _THERE.match(line)) is not None and match["more"]:
         question = f"How many {match['things']} {match['is']} there{match['more']}?"
         yield Draft(question, Span(*match.span("answer")), "number")
+    if (match := _WE.match(line)) is not None:
+        yield Draft(f"What do the authors {_AUTHORS[match['verb']]}?", Span(*match.span("answer")), "content")
     if (match := _DEFINED.match(line)) is not None:
         yield Draft(f"What does “{match['term']}” mean?", Span(*match.span("answer")), "meaning")
     match = _LABEL.match(line)

@@ -46,6 +46,11 @@ _CONTENT = {
     "defines": "define", "focuses on": "focus on", "leads to": "lead to", "causes": "cause", "produces": "produce",
     "measures": "measure", "represents": "represent", "provides": "provide", "aims to": "aim to do",
     "sells": "sell", "manufactures": "manufacture", "specifies": "specify", "means": "mean",
+    "relies on": "rely on", "rely on": "rely on", "belongs to": "belong to", "deals with": "deal with",
+    "results in": "result in", "helps": "help", "allows": "allow", "enables": "enable", "prevents": "prevent",
+    "protects": "protect", "replaces": "replace", "controls": "control", "connects": "connect",
+    "outperforms": "outperform", "uses": "use", "answers": "answer", "determines": "determine", "governs": "govern",
+    "prohibits": "prohibit", "assesses": "assess", "summarises": "summarise", "summarizes": "summarize",
 }  # fmt: skip
 _ABOUT = {
     "responsible for": "responsible for", "known as": "known as", "used for": "used for", "used to": "used for",

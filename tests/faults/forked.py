@@ -43,11 +43,15 @@ Application = Callable[[Path], AbstractContextManager[State]]
 
 @dataclass(frozen=True, slots=True)
 class KillPoint:
-    """The `nth` time a function of ours is entered or left; `function` is `module:qualified name`."""
+    """The `nth` time a function of ours is entered or left; `function` is `module:qualified name`.
+
+    The process sends itself `sent` there.
+    """
 
     function: str
     when: Literal["call", "return"]
     nth: int = 1
+    sent: signal.Signals = signal.SIGKILL
 
     def __str__(self) -> str:
         return f"{self.when} {self.nth} of {self.function}"
@@ -227,6 +231,6 @@ def _watching(point: KillPoint) -> Callable[[FrameType, str, object], None]:
         with lock:
             left -= 1
             if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), point.sent)
 
     return watch

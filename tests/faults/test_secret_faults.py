@@ -27,7 +27,7 @@ from app.server.state import State
 from app.settings import Settings, load_settings
 from app.telemetry.logs import configure_logging, logger
 from app.telemetry.otel import OtelTracer
-from app.telemetry.stations import Instruments
+from app.telemetry.timing import Instruments
 from generation.ports import Engine, Observer
 from generation.types import GenerationRequest
 from tests.app.answering.test_prompt import CharacterTokenizer

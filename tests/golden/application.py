@@ -11,7 +11,8 @@ from anyio.from_thread import BlockingPortal
 from fastapi.testclient import TestClient
 
 from app.db.chunks import ChunkRepository
-from app.db.generations import IndexGeneration
+from app.db.index_generations import IndexGeneration
+from app.db.presence import all_but
 from app.documents.adapters.word_index import WordIndex
 from app.documents.passwords import Passwords
 from app.server.assembly import Assembly
@@ -97,6 +98,7 @@ class ScriptedModels:
             jobs=state.corpus.jobs,
             instruments=state.telemetry.instruments,
             boot_id="boot",
+            gone=all_but("boot"),
             chunks=ChunkRepository(state.database),
             lexical=words,
             extractor=LocalExtractor(),

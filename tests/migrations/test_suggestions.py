@@ -47,7 +47,7 @@ def test_documents_without_a_question_are_asked_again_and_others_keep_theirs(mig
     kept.keep(with_one.id, tenant_id="t1", version=1, questions=[QUESTION])
     kept.keep(without.id, tenant_id="t1", version=1, questions=())
 
-    downgrade(migrated_database, "0030")
+    downgrade(migrated_database, "0032")
     upgrade(migrated_database)
 
     assert kept.read(with_one.id, tenant_id="t1", version=1) == (QUESTION,)

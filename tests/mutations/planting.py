@@ -40,7 +40,7 @@ def check(bugs: tuple[Bug, ...], console: Console) -> dict[str, str]:
         for name in _COPIED:
             source = _ROOT / name
             if source.is_dir():
-                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
             else:
                 shutil.copy(source, copy / name)
         for bug in bugs:

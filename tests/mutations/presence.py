@@ -5,6 +5,9 @@ from tests.mutations.planting import Bug, main
 _PRESENCE = "app/db/presence.py"
 _JUDGED = ("tests/app/db/test_presence.py",)
 _BURIED = ("tests/app/server/test_sharing.py",)
+_BESIDE = ("tests/app/server/test_neighbours.py",)
+_KILLED = ("tests/scale/test_dead_workers.py",)
+_SHARING = "app/server/sharing.py"
 
 BUGS = (
     Bug(
@@ -100,7 +103,7 @@ BUGS = (
     ),
     Bug(
         "what the dead kept of a document that is given up is not paid for",
-        "app/server/sharing.py",
+        _SHARING,
         """        recovered = ledger.recover_in(connection, gone)
         if orphans:
             jobs.requeue_orphans_in(connection, orphans)
@@ -138,6 +141,83 @@ BUGS = (
                     self._sort_out([name])
 """,
         _BURIED,
+    ),
+    Bug(
+        "real processes: a start takes over what live ones work on",
+        _PRESENCE,
+        "    return sa.not_(sa.exists().where(process.c.boot_id == boot, _ALIVE))\n",
+        "    return sa.not_(sa.exists().where(process.c.boot_id == boot, process.c.ended_at.is_not(None)))\n",
+        _KILLED,
+    ),
+    Bug(
+        "real processes: nobody looks for the dead",
+        _PRESENCE,
+        "            self._bury(dead)\n",
+        "            logger().info(dead.boot_id)\n",
+        _KILLED,
+    ),
+    Bug(
+        "real processes: the buried one serves on",
+        _SHARING,
+        "            on_buried=stop_this_process,\n",
+        "            on_buried=lambda: None,\n",
+        _KILLED,
+    ),
+    Bug(
+        "real processes: who ends does not say so",
+        _SHARING,
+        "                presence.end()\n",
+        "                pass\n",
+        _KILLED,
+    ),
+    Bug(
+        "calls are settled by the clocks of their processes",
+        "app/usage/ledger/ledger.py",
+        "        if self._clock_in is None:\n",
+        "        if self._clock_in is not self._journal:\n",
+        ("tests/app/usage/ledger/test_ledger.py",),
+    ),
+    Bug(
+        "only some of what is missing is named",
+        _SHARING,
+        """needs {'; '.join(missing)}.""",
+        """needs {missing[0]}.""",
+        _BESIDE,
+    ),
+    Bug(
+        "two first starts begin with an embedder each",
+        "app/db/index_generations.py",
+        """            advisory_lock(connection, "generations")  # two first starts make one generation\n""",
+        "",
+        _BESIDE,
+    ),
+    Bug(
+        "each start has the sums in its own time zone",
+        _SHARING,
+        "            rollups.require_zone()\n",
+        "            rollups.ensure_zone()\n",
+        _BESIDE,
+    ),
+    Bug(
+        "each process delivers every alert",
+        _PRESENCE,
+        "        return connection.execute(_FIRST).scalar() == boot_id\n",
+        "        return connection.execute(_FIRST).scalar() is not None and bool(boot_id)\n",
+        _BESIDE,
+    ),
+    Bug(
+        "what a living process has open is taken for an orphan",
+        "app/usage/reconciliation/checks.py",
+        ".where(is_open, gone(event.boot_id))\n",
+        ".where(is_open)\n",
+        ("tests/app/usage/reconciliation/test_books_of_neighbours.py",),
+    ),
+    Bug(
+        "what a living process has counted has no bound",
+        "app/usage/reconciliation/engine_checks.py",
+        "ok=engine <= ledger + reserved, expected=engine",
+        "ok=True, expected=engine",
+        ("tests/app/usage/reconciliation/test_books_of_neighbours.py",),
     ),
 )
 

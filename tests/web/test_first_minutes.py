@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.web.conftest import Opening, Tenant, Window
 from tests.web.looking import seen
 from tests.web.made_documents import CLAIM, LOG, QUESTION
+from tests.web.test_accessibility import found_in, needs_axe
 
 if TYPE_CHECKING:
     from playwright.async_api import Page, Route
@@ -40,6 +41,9 @@ async def test_an_empty_installation_says_what_it_reads_and_offers_a_sample(open
     assert await card.locator(".overview-head span").inner_text() == "MD"
     assert "A guide for passengers" in await card.locator("blockquote").inner_text()
     assert "The line · Timetable · Fares" in await card.inner_text()
+    await page.get_by_role("link", name="Ask", exact=True).click()
+    await seen(page, "h1", "Ask about what is in your documents")
+    await card.wait_for()
 
 
 async def suggesting(page: "Page", question: str, *, confirmed: bool = True) -> None:
@@ -75,12 +79,12 @@ async def test_one_click_on_a_suggested_question_asks_it_of_its_document(
     await page.wait_for_url("**/#/c/*")
 
 
-@pytest.mark.parametrize("confirmed", [True, False])
+@pytest.mark.parametrize(("confirmed", "width"), [(True, 1280), (False, 1280), (False, 390)])
 async def test_a_suggestion_says_where_its_answer_was_not_confirmed(
-    open_page: Opening, tenant: Tenant, confirmed: bool
+    open_page: Opening, tenant: Tenant, confirmed: bool, width: int
 ) -> None:
     tenant.upload("the log.pdf", LOG)
-    page = await open_page()
+    page = await open_page(width=width)
     await suggesting(page, QUESTION, confirmed=confirmed)
     await page.get_by_label("API key").fill(tenant.key)
     await page.get_by_role("button", name="Sign in").click()
@@ -90,6 +94,9 @@ async def test_a_suggestion_says_where_its_answer_was_not_confirmed(
     assert ("not confirmed" in await suggested.inner_text()) is not confirmed
     over = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
     assert over <= 0
+    lefts = "card => [...card.querySelectorAll('h3, button')].map((one) => one.getBoundingClientRect().left)"
+    heading, button = await page.locator(".overview-card").evaluate(lefts)
+    assert heading == button, "in line with the title"
 
 
 async def test_a_long_text_can_be_pasted_on_the_documents_screen(open_page: Opening, tenant: Tenant) -> None:
@@ -100,6 +107,80 @@ async def test_a_long_text_can_be_pasted_on_the_documents_screen(open_page: Open
     await page.get_by_role("link", name="Open The keeper's letter of May.txt").wait_for()
 
     assert names(tenant) == ["The keeper's letter of May.txt"]
+
+
+async def fetching(page: "Page", tenant: Tenant, **pages: str) -> None:
+    """Has the server fetch these pages of the web: their addresses' last parts, and their texts. It has no others."""
+
+    async def session(route: "Route") -> None:
+        response = await route.fetch()
+        body = await response.json()
+        body["session"]["web_pages"] = True
+        await route.fulfill(response=response, json=body)
+
+    async def fetch(route: "Route") -> None:
+        is_json = route.request.headers.get("content-type", "").startswith("application/json")
+        sent: Any = route.request.post_data_json if is_json else {"url": ""}
+        url = str(sent["url"])
+        text = pages.get(url.rpartition("/")[2])
+        if text is None:
+            await route.fallback()  # this server fetches none
+            return
+        made = tenant.http.post("/v1/documents", json={"text": text, "filename": f"{url.rpartition('/')[2]}.txt"})
+        await route.fulfill(status=made.status_code, json=made.json())
+
+    await page.route("**/v1/session/state", session)
+    await page.route("**/v1/documents", fetch)
+    await page.reload()
+
+
+@needs_axe
+async def test_an_address_is_fetched_where_the_server_does_that(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant, "#/documents")
+    await fetching(page, tenant, ropes="The first page is about ropes.", sails="The second is about sails.")
+    await page.get_by_role("button", name="Paste text or link").click()
+    dialog = page.get_by_role("dialog", name="Add a text or a page of the web")
+    await dialog.get_by_label("The text, or an address").fill("https://harbour.example/ropes")
+    violations = await found_in(page, "an address")
+    assert await dialog.evaluate("one => one.scrollWidth <= one.clientWidth"), "nothing is cut off"
+    await dialog.get_by_role("button", name="Add it").click()
+    await page.get_by_role("link", name="Open ropes.txt").wait_for()
+    await dialog.wait_for(state="detached")
+
+    await page.evaluate(PASTE, "https://harbour.example/sails")
+    assert await dialog.get_by_label("The text, or an address").input_value() == "https://harbour.example/sails"
+    await dialog.get_by_role("button", name="Add it").click()
+    await page.get_by_role("link", name="Open sails.txt").wait_for()
+    assert sorted(names(tenant)) == ["ropes.txt", "sails.txt"]
+    assert violations == []
+
+
+async def test_an_address_that_is_not_fetched_stays_to_be_changed(
+    open_page: Opening, tenant: Tenant, window: Window
+) -> None:
+    window.excuse("the server responded with a status of 422")
+    page = await open_page(tenant, "#/documents")
+    await fetching(page, tenant)
+    await page.get_by_role("button", name="Paste text or link").click()
+    field = page.get_by_label("The text, or an address")
+    await field.fill("https://harbour.example/none")
+    await page.get_by_role("button", name="Add it").click()
+    await page.get_by_role("alert").get_by_text("does not fetch web pages").wait_for()
+
+    assert await field.input_value() == "https://harbour.example/none"
+    await field.fill("Ropes\nare made of hemp.")
+    await page.get_by_role("button", name="Add it").click()
+    await page.get_by_role("link", name="Open Ropes.txt").wait_for()
+    assert names(tenant) == ["Ropes.txt"]
+
+
+async def test_a_server_that_fetches_nothing_offers_no_addresses(open_page: Opening, tenant: Tenant) -> None:
+    page = await open_page(tenant, "#/documents")
+    await seen(page, "h3", "No documents yet")
+    await page.evaluate(PASTE, "https://harbour.example/ropes")
+
+    assert await page.get_by_role("dialog").count() == 0
+    assert await page.get_by_role("button", name="Paste text", exact=True).count() == 1
 
 
 async def test_a_text_can_be_added_by_a_button(open_page: Opening, tenant: Tenant) -> None:

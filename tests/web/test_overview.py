@@ -190,7 +190,7 @@ def _is_a_file(response: "Response") -> bool:
     return response.request.headers.get("accept") == "text/csv"
 
 
-@pytest.mark.parametrize("part", ["unanswered", "people", "expensive", "unused"])
+@pytest.mark.parametrize("part", ["unanswered", "people", "expensive", "unused", "disliked"])
 async def test_each_list_is_downloaded_as_a_file(open_page: Opening, used: Tenant, part: str) -> None:
     page = await open_page(used, "#/admin/overview")
     await seen(page, f"[data-part={part}] tbody")
@@ -205,6 +205,28 @@ async def test_each_list_is_downloaded_as_a_file(open_page: Opening, used: Tenan
     assert download.suggested_filename.endswith(".csv")
     text = Path(await download.path()).read_text(encoding="utf-8")
     assert len(text.splitlines()) > 1
+
+
+@pytest.mark.parametrize(
+    ("section", "chosen", "told"), [("feedback", "bad", "It was fifty."), ("audit", "key.created", "key.created")]
+)
+async def test_feedback_and_the_audit_log_are_downloaded_as_they_are_shown(
+    open_page: Opening, used: Tenant, section: str, chosen: str, told: str
+) -> None:
+    used.key_of("bob")
+    page = await open_page(used, f"#/admin/{section}")
+    await seen(page, "tbody tr")
+    await page.get_by_label("Show").select_option(chosen)
+    await settled(page)
+
+    async with page.expect_download() as started, page.expect_response(_is_a_file) as sent:
+        await page.get_by_role("button", name="Download as CSV").click()
+    assert (await sent.value).ok
+    download = await started.value
+    text = Path(await download.path()).read_text(encoding="utf-8")
+    assert download.suggested_filename.startswith(f"footnote-{section}-")
+    assert told in text
+    assert chosen in (await sent.value).url or "score_below=0" in (await sent.value).url
 
 
 async def test_a_key_of_some_collections_opens_on_its_keys(open_page: Opening, used: Tenant) -> None:

@@ -12,7 +12,7 @@ from app.answering.languages.refusals import refusal
 from app.answering.metering.meter import Meter
 from app.answering.states.sources import Grounding
 from app.answering.verification.metered_models import Verification
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from retrieval.memo import Memo
 
 Memory = Callable[[], AbstractContextManager[None]]

@@ -29,7 +29,7 @@ from app.answering.states.strategy import Beginning, Sources
 from app.answering.verification.json_leaves import unsupported_leaves
 from app.answering.verification.metered_models import Verification
 from app.errors import DeadlinePassed
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from generation.types import Completion, Delta, FinishReason, JsonSchema, TokenLogprob
 from retrieval.memo import Memo
 from retrieval.types import Span

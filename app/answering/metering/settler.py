@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from app.answering.metering.token_usage import CountedCall
-from app.telemetry.stations import current, record_generation
+from app.telemetry.timing import current, record_generation
 from app.types import Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
 from generation.ports import Stream

@@ -16,7 +16,7 @@ from app.answering.states.finished import Finished
 from app.answering.states.reading import Extract, Selection
 from app.answering.states.sources import Grounding, Overview, TokenBudget
 from app.answering.states.strategy import Beginning, Sources
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from generation.errors import ContextLengthExceeded
 from generation.ports import Tokenizer
 from retrieval.compress import best_first

@@ -21,7 +21,7 @@ from app.answering.question import Question
 from app.answering.retrieving.evidence import evidence_score
 from app.answering.retrieving.question_vectors import QuestionVector, QuestionVectors
 from app.errors import InvalidRequest
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from retrieval.name_index import NamedDocument, without_names
 from retrieval.named_hits import ranked_by_name
 from retrieval.ports import Reranker

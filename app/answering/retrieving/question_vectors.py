@@ -7,7 +7,7 @@ from cachetools import LRUCache
 from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
 from app.answering.question import Question
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from retrieval.ports import Embedder, Vectors
 
 MOST_CACHED = 1024

@@ -14,7 +14,7 @@ from starlette.types import Scope
 from app.access.routes import is_public
 from app.api.root_path import route_path
 from app.telemetry.logs import logger
-from app.telemetry.stations import Instruments
+from app.telemetry.timing import Instruments
 from app.types import Principal
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -31,7 +31,7 @@ from app.documents.spool import too_large_file
 from app.errors import Forbidden, InvalidRequest, TooLarge
 from app.ids import new_id
 from app.server.state import State
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 
 
 def rate_limit_headers(limit_states: Sequence[RateLimitState]) -> dict[str, str]:

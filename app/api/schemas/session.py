@@ -26,6 +26,7 @@ class SessionBody(ResponseBody):
     role: Role = Field(description="The role of the user.")
     operator: bool = Field(description="Whether this is an administrator of the whole installation.")
     collections: list[str] | None = Field(description="Collections that the session is limited to; null: all.")
+    web_pages: bool = Field(description="Whether this server fetches documents by the address of a web page.")
     expires_at: str | None = Field(description="When the session ends, RFC 3339 UTC; null for a request with a key.")
     csrf_token: str | None = Field(
         description="CSRF token to send as `X-Footnote-CSRF` with every POST, PUT, PATCH and DELETE that uses the "
@@ -33,15 +34,15 @@ class SessionBody(ResponseBody):
     )
 
     @classmethod
-    def of(cls, session: Session, secret: str) -> "SessionBody":
+    def of(cls, session: Session, secret: str, *, web_pages: bool) -> "SessionBody":
         """The body for a session; the token is made from its secret."""
         fields = _fields(session.principal, session.user_name)
-        return cls(**fields, expires_at=rfc3339(session.expires_at), csrf_token=csrf_token(secret))
+        return cls(**fields, web_pages=web_pages, expires_at=rfc3339(session.expires_at), csrf_token=csrf_token(secret))
 
     @classmethod
-    def of_key(cls, principal: Principal, *, user_name: str) -> "SessionBody":
+    def of_key(cls, principal: Principal, *, user_name: str, web_pages: bool) -> "SessionBody":
         """The body for a request with a key."""
-        return cls(**_fields(principal, user_name), expires_at=None, csrf_token=None)
+        return cls(**_fields(principal, user_name), web_pages=web_pages, expires_at=None, csrf_token=None)
 
 
 class SessionState(ResponseBody):

@@ -166,12 +166,13 @@ answer_outcome = sa.Table(
     sa.Index(None, "tenant_id", "user_id", "ended_at"),
 )
 
-# The weekly summaries of a tenant that are sent to a webhook, one row for each week.
+# The weekly summaries of a tenant, one row for each week and receiver: `webhook`, or `mail:` and an address.
 weekly_summary = sa.Table(
     "weekly_summary",
     metadata,
     sa.Column("tenant_id", sa.Text, primary_key=True),
     sa.Column("week_start", sa.BigInteger, primary_key=True),  # Unix seconds
+    sa.Column("channel", sa.Text, primary_key=True),
     sa.Column("delivery", sa.Text, nullable=False, server_default=sa.text("'waiting'")),
     sa.Column("attempts", sa.BigInteger, nullable=False, server_default=sa.text("0")),
     sa.Column("next_attempt_at", sa.BigInteger, nullable=False),

@@ -44,6 +44,7 @@ _ESTIMATE = sa.text(
     "WHERE i.inhparent = CAST(:name AS regclass)"
 )
 _QUERY = sa.cast(sa.bindparam("query"), VECTOR)
+_ANY_KEY = sa.any_(sa.cast(sa.bindparam("keys"), sa.ARRAY(sa.BigInteger)))
 _MOST = sa.bindparam("most", type_=sa.Integer)
 
 
@@ -142,8 +143,7 @@ class PgVectors:
 
     def remove_in(self, connection: sa.Connection, keys: Keys) -> None:
         """Delete the vectors of deleted chunks."""
-        wanted = sa.cast(sa.bindparam("keys"), sa.ARRAY(sa.BigInteger))
-        connection.execute(sa.delete(self._rows).where(self._rows.c.key == sa.any_(wanted)), {"keys": keys.tolist()})
+        connection.execute(sa.delete(self._rows).where(self._rows.c.key == _ANY_KEY), {"keys": keys.tolist()})
 
     def publish(self, rows: Sequence[IndexRows]) -> None:
         """Note who may need an index now; the vectors are there since the commit."""
@@ -176,15 +176,10 @@ class PgVectors:
         with self._database.write() as connection:
             gone = sa.delete(self._rows).where(self._rows.c.key.in_(sa.select(surplus.c.key)))
             removed = connection.execute(gone).rowcount
-        added, last = 0, -1
-        while True:
-            with self._database.read() as connection:
-                next_ones = self._missing().where(chunk.c.key > last).order_by(chunk.c.key).limit(_FILLED_AT_ONCE)
-                found = connection.execute(next_ones).all()
-            if not found:
-                break
-            added += self._fill(found[0].key, found[-1].key, sorted({row.document_id for row in found}))
-            last = found[-1].key
+        with self._database.read() as connection:  # compared once: each comparison reads all chunks
+            missing = np.sort(np.fromiter(connection.execute(self._missing()).scalars(), np.int64))
+        parts = range(0, len(missing), _FILLED_AT_ONCE)
+        added = sum(self._fill(missing[start : start + _FILLED_AT_ONCE]) for start in parts)
         if added or removed:
             logger().info("index.reconciled", added=added, removed=removed)
 
@@ -224,17 +219,15 @@ class PgVectors:
         counted = connection.execute(plans.counted, {**values, "most": self._exact_up_to + 1}).scalar_one()
         return int(counted) > self._exact_up_to
 
-    def _missing(self) -> sa.Select[Any]:
-        """Key and document of the visible chunks with a vector of this generation and no row here."""
+    def _visible(self) -> sa.Select[Any]:
+        """Keys of the visible chunks with a vector of this generation."""
         its = sa.and_(chunk_vector.c.key == chunk.c.key, chunk_vector.c.generation == self._generation)
+        return sa.select(chunk.c.key).select_from(chunk).join(document, is_live()).join(chunk_vector, its)
+
+    def _missing(self) -> sa.Select[Any]:
+        """Those of them that have no row here."""
         here = sa.exists().where(self._rows.c.key == chunk.c.key, self._rows.c.tenant_id == document.c.tenant_id)
-        return (
-            sa.select(chunk.c.key, chunk.c.document_id)
-            .select_from(chunk)
-            .join(document, is_live())
-            .join(chunk_vector, its)
-            .where(~here.correlate(chunk, document))
-        )
+        return self._visible().where(~here.correlate(chunk, document))
 
     def _surplus(self) -> sa.Select[Any]:
         """Keys of the rows here without a visible chunk of their document."""
@@ -243,15 +236,18 @@ class PgVectors:
         )
         return sa.select(self._rows.c.key).where(~shown.correlate(self._rows))
 
-    def _fill(self, first: int, last: int, documents: list[str]) -> int:
-        """Insert what is missing of these documents between two keys; returns the number of rows."""
-        owners = document.c.tenant_id, document.c.collection_id, chunk_vector.c.vector
-        wanted = self._missing().add_columns(*owners).where(chunk.c.key.between(first, last))
+    def _fill(self, keys: Keys) -> int:
+        """Insert the vectors of those chunks that are visible still; returns their number."""
+        given = {"keys": keys.tolist()}
+        of_these = document.c.id.in_(sa.select(chunk.c.document_id).where(chunk.c.key == _ANY_KEY))
+        columns = document.c.id, document.c.tenant_id, document.c.collection_id, chunk_vector.c.vector
+        wanted = self._visible().add_columns(*columns).where(chunk.c.key == _ANY_KEY)
         with self._database.write() as connection:
             # deletions lock the document first; then its chunks are either gone, or stay until this is written
-            mine = document.c.id.in_(documents)
-            connection.execute(sa.select(document.c.id).where(mine).order_by(document.c.id).with_for_update())
-            rows = connection.execute(wanted.where(mine).order_by(chunk.c.key)).all()
+            connection.execute(
+                sa.select(document.c.id).where(of_these).order_by(document.c.id).with_for_update(), given
+            )
+            rows = connection.execute(wanted, given).all()
             if rows:
                 halves = np.frombuffer(b"".join(bytes(row.vector) for row in rows), dtype="<f2")
                 self._table.insert(
@@ -260,7 +256,7 @@ class PgVectors:
                     halves.reshape(len(rows), -1),
                     tenants=[row.tenant_id for row in rows],
                     collections=[row.collection_id for row in rows],
-                    documents=[row.document_id for row in rows],
+                    documents=[row.id for row in rows],
                 )
         return len(rows)
 
@@ -307,10 +303,8 @@ class _Plans:
 
     def __init__(self, table: VectorTable, *conditions: sa.ColumnElement[bool]) -> None:
         rows = table.rows
-        product: Callable[[object], Any] = sa.cast(rows.c.v, VECTOR).op(
-            "<#>", return_type=sa.Double()
-        )  # the question's is not rounded
-        distance: sa.Label[float] = product(_QUERY).label("distance")
+        whole = sa.cast(rows.c.v, VECTOR)  # as float32, so that the question is not rounded to float16
+        distance: sa.Label[float] = whole.op("<#>", return_type=sa.Double())(_QUERY).label("distance")
         everything = sa.select(rows.c.key, distance).where(*conditions).cte("everything").prefix_with("MATERIALIZED")
         self.exact = _best(everything)
         by_index = rows.c.v.op("<#>")(sa.cast(_QUERY, table.halfvec))

@@ -97,7 +97,9 @@ class VectorTable:
         self._insert = sa.text(
             f"INSERT INTO {self.name} (key, tenant_id, collection_id, document_id, v) "  # noqa: S608 - a fixed name
             "SELECT * FROM unnest(CAST(:keys AS bigint[]), CAST(:tenants AS text[]), CAST(:collections AS text[]), "
-            "CAST(:documents AS text[]), CAST(:halves AS halfvec[]))"
+            "CAST(:documents AS text[]), CAST(:halves AS halfvec[])) "
+            "ON CONFLICT (key, tenant_id) DO UPDATE SET "
+            "collection_id = excluded.collection_id, document_id = excluded.document_id, v = excluded.v"
         )
         self._halfvec_oid: int | None = None
 
@@ -125,7 +127,10 @@ class VectorTable:
         collections: list[str],
         documents: list[str],
     ) -> None:
-        """Insert rows by one statement: `(n,)` keys, `(n, dim)` float16, and n of each of the others."""
+        """Insert rows by one statement: `(n,)` keys, `(n, dim)` float16, and n of each of the others.
+
+        A row that is there is replaced: another process may fill in the same ones.
+        """
         if self._halfvec_oid is None:
             self._halfvec_oid = connection.execute(sa.text("SELECT CAST('halfvec' AS regtype)::oid")).scalar_one()
         packs(connection).execute(

@@ -43,7 +43,7 @@ class Best(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReaderResult:
     """The reader's result for a question.
 
     `apart` is the margin where the right passage is left out, `unanswered` that of a question nothing answers, None
@@ -85,13 +85,13 @@ class Judge:
         self._half = half
         self._near = Neighbours(source)
 
-    def outcomes(self, *, most: int, console: Console) -> list[Outcome]:
+    def outcomes(self, *, most: int, console: Console) -> list[ReaderResult]:
         """The outcomes of at most `most` questions of the source, with a progress bar."""
         name = self._source.name
         asked = random.Random(name).sample(self._source.questions, min(most, len(self._source.questions)))  # noqa: S311
         return [self.outcome(one) for one in track(asked, name, console=console, transient=True)]
 
-    def outcome(self, one: Asked) -> Outcome:
+    def outcome(self, one: Asked) -> ReaderResult:
         """The question asked of its group, of the group without the right passage, and changed."""
         source = self._source
         alone = source.rules.company is Company.FOREIGN
@@ -103,7 +103,7 @@ class Judge:
         second = self._unanswered(one)
         silent = None if second is None else max(self._read(second, texts)[0]).margin
         golds = one.example.golds
-        return Outcome(
+        return ReaderResult(
             exact=exact_match(best.text, golds),
             f1=f1(best.text, golds),
             contains=float(contains_any(best.text, golds)),
@@ -150,7 +150,7 @@ class Judge:
         return list(best.values()), (hits, tagged, wanted)
 
 
-def figures(outcomes: Sequence[Outcome], *, tagged: bool = True) -> Figures:
+def figures(outcomes: Sequence[ReaderResult], *, tagged: bool = True) -> Figures:
     """The shares over at least one outcome. `tagged` is whether the reader is trained to tag."""
 
     def mean(name: str) -> float:
@@ -216,7 +216,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     model, said, tagged = load_model(chosen.checkpoint, base)
     known = [name for name in chosen.sets if name in RULES]
     found: dict[str, Figures] = {}
-    seen: list[Outcome] = []
+    seen: list[ReaderResult] = []
     for name in chosen.sets:
         (source,) = sources(chosen.data, held_back=True, names=[name])
         count = chosen.questions // len(known) if name in RULES else chosen.questions

@@ -50,10 +50,11 @@ class AlertDelivery:
             if key not in self._recorded:
                 self._refused.setdefault(key, crossing)
 
-    def work(self, *, stopping: Callable[[], bool] = lambda: False) -> int:
+    def work(self, *, delivers: bool = True, stopping: Callable[[], bool] = lambda: False) -> int:
         """Record queued refusals and try once to deliver each due alert; returns how many were due.
 
         Args:
+            delivers: Whether this process delivers: one does for all that share a database. Each records refusals.
             stopping: Checked before each delivery; once true, the remaining alerts wait for the next start.
 
         Raises:
@@ -68,7 +69,7 @@ class AlertDelivery:
                 self._recorded.add(key)
                 if len(self._recorded) > 10_000:  # most are of past windows; recording one again changes nothing
                     self._recorded.clear()
-        due = self._alerts.due(limit=_BATCH)
+        due = self._alerts.due(limit=_BATCH) if delivers else ()
         for alert in due:
             if stopping():
                 break

@@ -21,7 +21,7 @@ from app.db.tables.ledger import answer_citation, answer_outcome, usage_event
 from app.db.tables.usage_columns import PARTS, Measures
 from app.errors import StorageFull, StoreUnavailable
 from app.telemetry.logs import logger
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from app.types import Operation, Reservation, Settlement, UsageStatus
 from app.usage.ledger.apportionment import components_of
 from app.usage.ledger.call_rows import (
@@ -73,6 +73,7 @@ class Ledger:
         observers: Sequence[LedgerObserver] = (),
         journal: SettlementJournal | None = None,
         currency: str = "usd",
+        clock_in: Callable[[sa.Connection], float] | None = None,
     ) -> None:
         """Open no call yet.
 
@@ -83,6 +84,8 @@ class Ledger:
             observers: Called in each transaction, in this order.
             journal: Keeps settlements that the database cannot take.
             currency: ISO 4217, of all prices.
+            clock_in: Unix seconds in a transaction, by which calls are settled where processes have clocks of their
+                own; None means by `clock`.
         """
         self._database = database
         self._boot_id = boot_id
@@ -90,7 +93,8 @@ class Ledger:
         self._observers = tuple(observers)
         self._journal = journal
         self._currency = currency
-        self._latest = 0
+        self._clock_in = clock_in
+        self._latest = self._latest_in = 0
         self._stepping = threading.Lock()
 
     @property
@@ -285,14 +289,14 @@ class Ledger:
         with self._database.write() as connection:  # on SQLite, this alone waits for other writers
             tables = usage_event, answer_citation, answer_outcome
             lock_tables(connection, *tables, mode="EXCLUSIVE", timeout_ms=_MOMENT_MS)
-            return self._now()
+            return self._now_in(connection)
 
     def _close(
         self, connection: sa.Connection, row: sa.Row[Any], measures: Measures, *, status: UsageStatus, **values: Any
     ) -> None:
         """Settle an open row with its counts and other columns `values`, and call the observers."""
         # a call that another process accepted by a clock that was ahead is not settled before it was accepted
-        operation, now = Operation(row.operation), max(self._now(), row.accepted_at)
+        operation, now = Operation(row.operation), max(self._now_in(connection), row.accepted_at)
         cost = cost_pico(
             rates_of(connection, json.loads(row.price_ids)),
             operation,
@@ -329,6 +333,15 @@ class Ledger:
         with self._stepping:
             self._latest = max(self._latest, round(self._clock() * 1_000_000))
             return self._latest
+
+    def _now_in(self, connection: sa.Connection) -> int:
+        """As `_now`, by the clock that all processes settle by; asked once rows or tables are locked."""
+        if self._clock_in is None:
+            return self._now()
+        now = round(self._clock_in(connection) * 1_000_000)
+        with self._stepping:
+            self._latest_in = max(self._latest_in, now)
+            return self._latest_in
 
 
 def _with_input(counts: Measures, operation: Operation, input_tokens: int) -> Measures:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from app.usage.reports.tables import Page, ReportTable, Row
+from app.usage.reports.tables import Page, ReportTable, Row, listed_rows
 
 _RESULT = (
     "num_questions",
@@ -56,10 +56,6 @@ def _unanswered_rows(page: Page) -> Iterator[Row]:
         }
 
 
-def _listed_rows(page: Page) -> Iterator[Row]:
-    return iter(page["data"])
-
-
 def _expensive_rows(page: Page) -> Iterator[Row]:
     """The questions; the documents they were answered from share a cell, one a line."""
     for one in page["data"]:
@@ -98,7 +94,7 @@ UNUSED = ReportTable(
         "embedding_tokens",
         "last_cited_at",
     ),
-    _listed_rows,
+    listed_rows,
 )
 EXPENSIVE = ReportTable(
     "expensive",
@@ -141,7 +137,7 @@ PEOPLE = ReportTable(
         "collection_id",
         "collection_name",
     ),
-    _listed_rows,
+    listed_rows,
 )
 
 NUMBERS = frozenset({"cost", "asking_cost", "cost_per_question", "answers_cost", "documents_cost"})

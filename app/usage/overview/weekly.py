@@ -1,8 +1,9 @@
-"""Posts a weekly summary to a webhook: the overview of the last whole week beside the week before, with retries."""
+"""Sends a weekly summary to a webhook or by mail: the overview of the last whole week beside the week before."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,14 +12,23 @@ from app.db.dialect import insert_or_ignore
 from app.db.session import Database
 from app.db.tables.ledger import weekly_summary
 from app.errors import InvalidRequest, SetupError
+from app.outbound.mail import Mailer, MailNotSent
 from app.outbound.webhooks import NotDelivered, Webhooks
+from app.settings.access import is_mail_address
 from app.telemetry.logs import logger
-from app.usage.budgets.alert_delivery import MAX_ATTEMPTS, Post, delay_after
+from app.usage.budgets.alert_delivery import MAX_ATTEMPTS, delay_after
 from app.usage.overview.overview import OverviewQuery
 from app.usage.overview.reports import OverviewReports
+from app.usage.overview.weekly_letter import weekly_letter
 from app.usage.rollups.questions import RUNNING_SECONDS
 from app.usage.rollups.zones import start_of
 
+Send = Callable[[Mapping[str, object]], None]
+"""Delivers the body of a summary once; raises NotDelivered."""
+
+MOST_ADDRESSES = 20
+
+_WEBHOOK = "webhook"
 _NEW = insert_or_ignore(weekly_summary)
 _MICRO = 1_000_000
 
@@ -33,13 +43,13 @@ class Weeks:
 
 
 class WeeklySummary:
-    """Delivers the summary of each week once it has ended, at least once: a crash after a delivery may repeat it.
+    """Delivers the summary of each week to one receiver once it has ended, at least once: a crash may repeat it.
 
     The composition root calls `work` every minute. Weeks that ended while nothing ran are not delivered later, except
     the last one.
 
     Example:
-        >>> weekly = WeeklySummary(database, reports, webhooks.post, url=url, tenant_id="default", clock=time.time)
+        >>> weekly = WeeklySummary(database, reports, send, channel="webhook", tenant_id="default", clock=time.time)
         >>> weekly.work()
         True
     """
@@ -48,17 +58,20 @@ class WeeklySummary:
         self,
         database: Database,
         reports: OverviewReports,
-        post: Post,
+        send: Send,
         *,
-        url: str,
+        channel: str,
         tenant_id: str,
         clock: Callable[[], float],
     ) -> None:
-        """`post` delivers a body to an address, `clock` gives Unix seconds; `tenant_id` is the summarised tenant."""
+        """`send` delivers a body, `clock` gives Unix seconds; `tenant_id` is the summarised tenant.
+
+        `channel` names the receiver: each has deliveries and attempts of its own.
+        """
         self._database = database
         self._reports = reports
-        self._post = post
-        self._url = url
+        self._send = send
+        self._channel = channel
         self._tenant_id = tenant_id
         self._clock = clock
 
@@ -74,9 +87,10 @@ class WeeklySummary:
         if row.delivery != "waiting" or row.next_attempt_at > now:
             return False
         attempts = row.attempts + 1
-        log = logger().bind(tenant=self._tenant_id, week=weeks.start, attempt=attempts)
+        by = self._channel.partition(":")[0]  # an address is nobody's business
+        log = logger().bind(tenant=self._tenant_id, week=weeks.start, attempt=attempts, by=by)
         try:
-            self._post(self._url, self.message(weeks))
+            self._send(self.message(weeks))
         except NotDelivered as error:
             log.warning("weekly_summary.not_delivered", error=str(error))
             given_up = attempts >= MAX_ATTEMPTS
@@ -106,7 +120,12 @@ class WeeklySummary:
             found = connection.execute(mine).one_or_none()
         if found is not None:
             return found
-        values = {"tenant_id": self._tenant_id, "week_start": weeks.start, "next_attempt_at": now}
+        values = {
+            "tenant_id": self._tenant_id,
+            "week_start": weeks.start,
+            "channel": self._channel,
+            "next_attempt_at": now,
+        }
         with self._database.write() as connection:
             connection.execute(_NEW.on(connection), values)
             return connection.execute(mine).one()
@@ -117,30 +136,58 @@ class WeeklySummary:
 
     def _mine(self, weeks: Weeks) -> tuple[sa.ColumnElement[bool], ...]:
         columns = weekly_summary.c
-        return columns.tenant_id == self._tenant_id, columns.week_start == weeks.start
+        return (
+            columns.tenant_id == self._tenant_id,
+            columns.week_start == weeks.start,
+            columns.channel == self._channel,
+        )
 
 
-def weekly_summary_to(
-    url: str,
+def weekly_summaries(
     *,
+    url: str,
+    addresses: str,
     webhooks: Webhooks,
+    mailer: Mailer | None,
     database: Database,
     reports: OverviewReports,
     tenant_id: str,
     clock: Callable[[], float],
-) -> WeeklySummary | None:
-    """The summary that is posted to FOOTNOTE_SUMMARY_WEBHOOK; None where it is empty.
+) -> tuple[WeeklySummary, ...]:
+    """The summaries that go to FOOTNOTE_SUMMARY_WEBHOOK and FOOTNOTE_SUMMARY_MAIL, each to its receiver.
 
     Raises:
-        SetupError: It may not receive deliveries.
+        SetupError: The URL may not receive deliveries, or mail cannot be sent to these addresses.
     """
-    if not url:
-        return None
+    sends: dict[str, Send] = {}
+    if url:
+        try:
+            webhooks.check(url)
+        except InvalidRequest as error:
+            raise SetupError(f"FOOTNOTE_SUMMARY_WEBHOOK cannot be used. {error}") from None
+        sends[_WEBHOOK] = partial(webhooks.post, url)
+    for address in _addresses(addresses):
+        if mailer is None:
+            raise SetupError("FOOTNOTE_SUMMARY_MAIL needs FOOTNOTE_SMTP_URL.")
+        sends[f"mail:{address}"] = partial(_mail, mailer, address)
+    return tuple(
+        WeeklySummary(database, reports, send, channel=channel, tenant_id=tenant_id, clock=clock)
+        for channel, send in sends.items()
+    )
+
+
+def _addresses(text: str) -> list[str]:
+    found = list(dict.fromkeys(filter(None, (one.strip() for one in text.split(",")))))
+    if len(found) > MOST_ADDRESSES or not all(map(is_mail_address, found)):
+        raise SetupError(f"FOOTNOTE_SUMMARY_MAIL must be at most {MOST_ADDRESSES} mail addresses, comma-separated.")
+    return found
+
+
+def _mail(mailer: Mailer, address: str, body: Mapping[str, object]) -> None:
     try:
-        webhooks.check(url)
-    except InvalidRequest as error:
-        raise SetupError(f"FOOTNOTE_SUMMARY_WEBHOOK cannot be used. {error}") from None
-    return WeeklySummary(database, reports, webhooks.post, url=url, tenant_id=tenant_id, clock=clock)
+        mailer.send(weekly_letter(body, to=address))
+    except MailNotSent:
+        raise NotDelivered("The mail was not sent.") from None  # the log of the mailer says why
 
 
 def last_weeks(reports: OverviewReports, at: int) -> Weeks:

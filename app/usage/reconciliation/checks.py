@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from app.db.presence import Gone
 from app.db.tables.budgets import budget_hold, budget_window
 from app.db.tables.ledger import usage_event, usage_event_document
 from app.db.tables.usage_columns import PARTS
@@ -62,11 +63,11 @@ def row_checks(connection: sa.Connection, *, since: int) -> Iterator[Check]:
     yield none_expected(DOCUMENTS, count, "Calls whose documents do not add up to their context.")
 
 
-def open_checks(connection: sa.Connection, *, boot_id: str) -> Iterator[Check]:
-    """Check that only the process `boot_id` has open calls, and that only open calls hold budgets."""
+def open_checks(connection: sa.Connection, *, gone: Gone) -> Iterator[Check]:
+    """Check that no process that is gone has open calls, and that only open calls hold budgets."""
     event, hold = usage_event.c, budget_hold.c
     is_open = event.status == UsageStatus.RESERVED.value
-    others = sa.select(sa.func.count()).where(is_open, event.boot_id != boot_id)
+    others = sa.select(sa.func.count()).where(is_open, gone(event.boot_id))
     yield none_expected(ORPHANS, _number(connection, others), "Calls left open by processes that are gone.")
     held = (
         sa.select(sa.func.count())

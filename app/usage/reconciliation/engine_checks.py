@@ -11,7 +11,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from app.db.presence import Gone
 from app.db.tables.ledger import usage_event
+from app.db.tables.rollups import engine_counter
 from app.types import Operation, UsageStatus
 from app.usage.reconciliation.checks import Check
 from app.usage.reconciliation.engine_counters import EngineCounters, counters_of
@@ -80,6 +82,7 @@ def engine_checks(
     tally: LedgerTally,
     current: EngineCounters | None,
     before: EngineStats,
+    gone: Gone,
 ) -> Iterator[Check]:
     """Two checks for every process that ran after `since`, and one for calls that cannot be compared.
 
@@ -91,7 +94,11 @@ def engine_checks(
             processes began.
         current: The counters of this process; None if its engine has none.
         before: The stats of its engine before the transaction began; ignored if it has none.
+        gone: Which processes are.
     """
+    elsewhere = set(
+        connection.execute(sa.select(engine_counter.c.boot_id).where(sa.not_(gone(engine_counter.c.boot_id)))).scalars()
+    )
     rows = counters_of(connection, since=since)
     begin = tally.until
     if begin is None:
@@ -115,6 +122,8 @@ def engine_checks(
             yield from _of_this_process(key, billed, still, before, after)
         elif row.closed:
             yield from _of_an_ended_process(key, row, billed, still)
+        elif row.boot_id in elsewhere:
+            yield from _of_a_living_process(key, row, billed, still)
         else:
             yield from _of_a_killed_process(key, row, billed)
     uncounted = sum(billed.calls for key, billed in sums.items() if key not in counted)
@@ -137,6 +146,18 @@ def _of_this_process(key: Key, billed: Billed, still: Open, before: EngineStats,
     ):
         ok = ledger <= engine and low <= ledger + reserved
         yield Check(name=name, ok=ok, expected=engine, found=ledger, detail=detail)
+
+
+def _of_a_living_process(key: Key, row: sa.Row[Any], billed: Billed, still: Open) -> Iterator[Check]:
+    """Check one bound: the counters that another process wrote some seconds ago are of settled and of open calls."""
+    detail = (
+        f"{_named(key)}, which runs beside this one: {still.calls} calls are open; its counters are some seconds old."
+    )
+    for name, engine, ledger, reserved in (
+        (PREFILL, row.prefill_tokens, billed.prefill, still.prefill),
+        (DECODE, row.decode_tokens, billed.decode, still.decode),
+    ):
+        yield Check(name=name, ok=engine <= ledger + reserved, expected=engine, found=ledger, detail=detail)
 
 
 def _of_an_ended_process(key: Key, row: sa.Row[Any], billed: Billed, still: Open) -> Iterator[Check]:

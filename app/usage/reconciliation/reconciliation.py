@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from app.db.presence import Gone, all_but
 from app.db.session import Database
 from app.errors import Conflict
 from app.telemetry.logs import logger
@@ -56,6 +57,7 @@ class LedgerReconciliation:
         zone: ZoneInfo,
         metrics: Metrics,
         counters: EngineCounters | None = None,
+        gone: Gone | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """Compare nothing yet.
@@ -66,10 +68,11 @@ class LedgerReconciliation:
             zone: The reporting zone of the rollups.
             metrics: Updated by every run.
             counters: Of the engine in this process; None if there is none, or it counts elsewhere.
+            gone: Which processes are; None means all others.
             clock: Unix seconds.
         """
         self._database = database
-        self._boot_id = boot_id
+        self._gone = all_but(boot_id) if gone is None else gone
         self._zone = zone
         self._metrics = metrics
         self._counters = counters
@@ -127,7 +130,7 @@ class LedgerReconciliation:
         with self._database.read() as connection:
             rows = (
                 *row_checks(connection, since=begin),
-                *open_checks(connection, boot_id=self._boot_id),
+                *open_checks(connection, gone=self._gone),
                 *budget_checks(connection, since=begin, totals=since is not None),
             )
         return (*engine, *rollup_checks(self._database, self._zone, since=begin, now=now), *rows)
@@ -136,7 +139,15 @@ class LedgerReconciliation:
         before = self._counters.stats() if self._counters is not None else _NOTHING
         with self._database.read() as connection:
             return tuple(
-                engine_checks(connection, since=since, now=now, tally=tally, current=self._counters, before=before)
+                engine_checks(
+                    connection,
+                    since=since,
+                    now=now,
+                    tally=tally,
+                    current=self._counters,
+                    before=before,
+                    gone=self._gone,
+                )
             )
 
     def _report(self, found: Reconciliation) -> None:

@@ -12,7 +12,7 @@ Page: TypeAlias = Mapping[str, Any]
 Row: TypeAlias = Mapping[str, Any]
 
 _TIMES = ("start_time", "end_time", "start_local")
-_MOMENTS = frozenset({"start_time", "end_time", "created_at", "asked_at", "last_asked_at", "last_cited_at"})
+_MOMENTS = frozenset({"start_time", "end_time", "created_at", "asked_at", "last_asked_at", "last_cited_at", "reset_at"})
 _DIMENSIONS = ("tenant_id", *DIMENSIONS)
 _NUMBERS = ("num_model_requests", "num_aborted", "num_recovered", "num_unpriced")
 _TOKENS = (*COUNTED, *(MEASURES[part].heading for part in PARTS))
@@ -41,6 +41,11 @@ def bucket_rows(page: Page) -> Iterator[Row]:
     for bucket in page["data"]:
         for result in bucket["results"]:
             yield {**{name: bucket[name] for name in _TIMES}, **result}
+
+
+def listed_rows(page: Page) -> Iterator[Row]:
+    """The items of a page of a list."""
+    return iter(page["data"])
 
 
 def document_rows(page: Page) -> Iterator[Row]:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 
-from app.db.dialect import lock_tables
+from app.db.dialect import advisory_lock, lock_tables
 from app.db.session import Database
 from app.db.tables.ledger import usage_event
 from app.db.tables.prices import usage_adjustment
@@ -21,7 +21,7 @@ from app.db.tables.rollups import (
     usage_rollup_zone,
 )
 from app.db.tables.usage_columns import STORED_DIMENSIONS, Measures
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, SetupError
 from app.telemetry.logs import logger
 from app.usage.ledger.entry import ADJUSTMENT
 from app.usage.rollups.buckets import LATEST
@@ -69,6 +69,24 @@ class RollupBuilder:
             connection.execute(sa.insert(usage_rollup_zone).values(tz=self._zone.key, built_at=built))
         logger().info("rollups.built", tz=self._zone.key)
         return True
+
+    def require_zone(self) -> None:
+        """Check that days and months are of the reporting zone, for a process beside others, which rebuilds nothing.
+
+        Raises:
+            SetupError: They are of another zone.
+        """
+        with self._database.write() as connection:
+            advisory_lock(connection, "zone")
+            kept = connection.execute(sa.select(usage_rollup_zone.c.tz)).scalars().all()
+            if not kept:  # nothing was settled yet
+                built = round(self._clock() * 1_000_000)
+                connection.execute(sa.insert(usage_rollup_zone).values(tz=self._zone.key, built_at=built))
+        if kept and kept != [self._zone.key]:
+            raise SetupError(
+                f"The sums of this database are of the time zone {kept[0]}. Set FOOTNOTE_REPORTING_ZONE to it; to "
+                "change it, stop all processes and start one without FOOTNOTE_SHARED."
+            )
 
     def rebuild(self, *, tenant_id: str, start: int, end: int) -> int:
         """Rebuild a tenant's rollups that overlap `[start, end)`, Unix seconds, from the ledger; returns how many days.

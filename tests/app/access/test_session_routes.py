@@ -13,6 +13,7 @@ from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
 from tests.app.access.provider import CLIENT_ID, CLIENT_SECRET, Provider, serving
+from tests.app.server.stations import state_with
 from tests.installation import installed
 
 KEY = "fn_test_admin_key_of_the_suite"
@@ -86,6 +87,18 @@ def test_a_request_with_a_key_has_no_session(client):
 
     assert client.get("/v1/session", headers=headers).json()["csrf_token"] is None
     assert client.delete("/v1/session", headers=headers).status_code == 404
+
+
+@pytest.mark.parametrize("fetches", [False, True])
+def test_a_session_says_whether_pages_of_the_web_are_fetched(state: State, fetches: bool) -> None:
+    there = state_with(state, settings=state.settings.model_copy(update={"web_pages": fetches}))
+    app = create_app(lambda: nullcontext(there), version=state.serving.version)
+    with TestClient(app, follow_redirects=False) as client:
+        signed_in = client.post("/v1/session", json={"key": KEY}).json()
+        told = [client.get("/v1/session").json(), client.get("/v1/session/state").json()["session"]]
+        by_key = client.get("/v1/session", headers={"Authorization": f"Bearer {KEY}"}).json()
+
+    assert [one["web_pages"] for one in (signed_in, *told, by_key)] == [fetches] * 4
 
 
 @pytest.mark.parametrize("body", [{"key": "fn_wrong"}, None])

@@ -1,5 +1,9 @@
 """The audit log records each administrative act that succeeded."""
 
+import csv
+import io
+import json
+
 import pytest
 
 from app.types import Role
@@ -30,6 +34,22 @@ def test_the_life_of_a_key_is_in_the_log_without_its_secret(client):
     assert found[1]["detail"]["after"]["role"] == "member"
     assert found[2]["request_id"] == made.headers["x-request-id"]
     assert key["secret"] not in client.get("/v1/admin/audit").text
+
+
+def test_the_log_is_a_file_with_the_changes_as_json(client):
+    made = client.post("/v1/admin/keys", json={"name": "=ci", "role": "reader"}).json()
+    client.delete(f"/v1/admin/keys/{made['id']}")
+    listed = acts(client)["data"]
+    as_csv = client.get("/v1/admin/audit", headers={"Accept": "text/csv"})
+    chosen = client.get("/v1/admin/audit", params={"action": "key.created"}, headers={"Accept": "application/x-ndjson"})
+
+    rows = list(csv.DictReader(io.StringIO(as_csv.text.removeprefix("\ufeff"))))
+    assert [row["id"] for row in rows] == [one["id"] for one in listed]
+    assert set(rows[0]) == set(listed[0]) - {"object"}
+    assert [json.loads(row["detail"]) for row in rows] == [one["detail"] for one in listed]
+    assert not any(row["target_name"].startswith("=") for row in rows), "no formula for a spreadsheet"
+    assert [json.loads(line)["action"] for line in chosen.text.splitlines()] == ["key.created"]
+    assert made["secret"] not in as_csv.text
 
 
 def test_what_was_refused_is_not_in_the_log(client):

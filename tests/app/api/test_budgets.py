@@ -1,5 +1,7 @@
 """Budgets over HTTP: set, seen, changed by administrators, and met by callers as 429."""
 
+import csv
+import io
 from dataclasses import replace
 from typing import cast
 
@@ -16,6 +18,7 @@ from app.server.state import State
 from app.types import Settlement, UsageStatus
 from app.usage.budgets.budgets import Budgets
 from app.usage.ledger.ledger import Ledger
+from app.usage.reports.instants import rfc3339_seconds
 from retrieval.search import Search
 from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.api.conftest import client_of
@@ -55,6 +58,21 @@ def test_a_budget_is_shown_with_what_it_has_taken(client, state):
     assert body["currency"] is None
     assert body["reset_at"] > body["created_at"]
     assert client.get("/v1/admin/budgets").json()["data"] == [body]
+
+
+def test_the_budgets_are_a_file_with_what_each_has_taken(client, state):
+    make(client, thresholds=[100, 80])
+    spend(state)
+    make(client, unit="cost", limit="12.50", period="total")
+    listed = client.get("/v1/admin/budgets").json()["data"]
+    response = client.get("/v1/admin/budgets", headers={"Accept": "text/csv"})
+
+    tokens, money = csv.DictReader(io.StringIO(response.text.removeprefix("\ufeff")))
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert set(tokens) == set(listed[0]) - {"object"}
+    assert (tokens["used"], tokens["remaining"], tokens["thresholds"]) == ("61", "939", "80, 100")
+    assert tokens["reset_at"] == rfc3339_seconds(listed[0]["reset_at"])
+    assert (money["limit"], money["currency"], money["reset_at"]) == (listed[1]["limit"], "usd", "")
 
 
 def test_money_goes_in_and_out_as_decimal_strings(client):

@@ -1,5 +1,8 @@
 """Feedback over HTTP: on one's own answers, within bounds, told in the conversation and to administrators."""
 
+import csv
+import io
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -212,3 +215,30 @@ def test_no_comment_is_in_the_log_or_in_a_refusal(served: Served) -> None:
     assert [line["status"] for line in lines if line["event"] == "request"] == [201, 422, 422, 404]
     assert secret not in str(lines)
     assert not any(secret in one.text for one in refused)
+
+
+def test_all_feedback_is_a_file_with_the_fields_of_the_list(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.api.exports._LIST_PAGE", 2)  # so that there are several pages
+    for score in (-1, 1, -0.5):
+        said = {"score": score, "comment": f"=1+{score}, said\nin two lines"}
+        assert served.client.post(asked(served), json=said).status_code == 201
+    listed = served.client.get("/v1/admin/feedback").json()["data"]
+    as_csv = served.client.get("/v1/admin/feedback", headers={"Accept": "text/csv"})
+    bad = served.client.get("/v1/admin/feedback", params={"score_below": 0}, headers={"Accept": "application/x-ndjson"})
+
+    rows = list(csv.DictReader(io.StringIO(as_csv.text.removeprefix("\ufeff"))))
+    assert as_csv.headers["content-type"] == "text/csv; charset=utf-8"
+    assert len(listed) == 3
+    assert [(row["request_id"], float(row["score"])) for row in rows] == [
+        (one["request_id"], one["score"]) for one in listed
+    ]
+    assert set(rows[0]) == set(listed[0]) - {"object"}
+    assert not any(row["comment"].startswith("=") for row in rows), "no formula for a spreadsheet"
+    assert [json.loads(line)["score"] for line in bad.text.splitlines()] == [-0.5, -1]
+
+
+@pytest.mark.parametrize("param", ["limit", "cursor"])
+def test_a_file_of_feedback_has_no_pages(served: Served, param: str) -> None:
+    response = served.client.get("/v1/admin/feedback", params={param: "1"}, headers={"Accept": "text/csv"})
+
+    assert (response.status_code, response.json()["param"]) == (422, param)

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from app.server.collectors import EngineCollector, IndexCollector
 from app.telemetry.metrics import Metrics
-from app.telemetry.stations import Activity, timed
+from app.telemetry.timing import Activity, timed
 from tests.app.telemetry.test_logs import COUNTED, CountingEngine
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -9,7 +9,7 @@ import numpy as np
 from app.db.collections import CollectionRepository
 from app.db.document_rows import ClaimedJob
 from app.db.documents import DocumentRepository
-from app.db.generations import GenerationStatus, IndexGenerationRepository
+from app.db.index_generations import GenerationStatus, IndexGenerationRepository
 from app.db.jobs import JobRepository
 from app.db.publishing import CommitResult
 from app.db.session import Database

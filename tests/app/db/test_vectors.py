@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from app.db.generations import IndexGenerationRepository
+from app.db.index_generations import IndexGenerationRepository
 from app.db.session import Database
 from app.db.vectors import VectorRepository
 from tests.app.db.samples import EMBEDDER, Library, vectors_of

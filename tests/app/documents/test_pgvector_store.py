@@ -1,6 +1,7 @@
 """app.documents.adapters.pgvector_store: equal to SQL at every commit, and free of the traps of pgvector's plans."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from app.db.dialect import require_pgvector
 from app.db.session import Database
 from app.documents.adapters import pgvector_store
 from app.documents.adapters.pgvector_store import PgVectors, PgVectorStores
-from app.documents.index_ports import Differences
+from app.documents.index_ports import Differences, IndexRows
 from app.errors import SetupError
 from retrieval.ports import Vectors
 from retrieval.types import Comparison, Scope
@@ -136,20 +137,31 @@ def test_where_the_index_gives_up_early_every_vector_is_compared(shelf: Shelf, m
     assert_found_exactly(shelf, question, Scope("t2"), 20)
 
 
-def test_a_prepared_statement_gets_a_plan_of_its_own_for_every_tenant(shelf: Shelf) -> None:
+def test_a_prepared_statement_gets_a_plan_of_its_own_for_every_tenant(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for tenant_id in ("t1", "t2"):
         shelf.put(30, tenant_id=tenant_id)
     shelf.indexes.rest()
-    for number in range(24):
-        shelf.found(shelf.unit(1)[0], Scope(f"t{number % 2 + 1}"), 3)
-
     prepared = sa.text(
         "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE :ours AND NOT from_sql"
     )
-    with shelf.database.read() as connection:
-        plans = connection.execute(prepared, {"ours": f"%{TABLE}%"}).all()
-    assert sum(row.custom_plans for row in plans) >= 10, "the driver prepares what it sends often"
+    with shelf.database.session() as connection:
+
+        @contextmanager
+        def reading() -> Iterator[sa.Connection]:
+            connection.exec_driver_sql("BEGIN")
+            yield connection
+            connection.exec_driver_sql("COMMIT")
+
+        monkeypatch.setattr(shelf.database, "read", reading)  # the statements are prepared for one connection
+        for number in range(24):
+            shelf.store.search_vector(shelf.unit(1)[0], scope=Scope(f"t{number % 2 + 1}"), k=3)
+        plans = connection.execute(prepared, {"ours": f"%<#>%{TABLE}%"}).all()
+        monkeypatch.undo()
+
     assert sum(row.generic_plans for row in plans) == 0
+    assert sum(row.custom_plans for row in plans) >= 10, "the driver prepares what it sends often"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -245,6 +257,27 @@ def test_a_row_of_another_document_under_a_key_is_replaced(shelf: Shelf) -> None
 
     assert shelf.told() == EQUAL
     assert_found_exactly(shelf, shelf.unit(1)[0], Scope("t1"), 3)
+
+
+def test_what_is_written_twice_is_there_once_as_written_last(shelf: Shelf) -> None:
+    """As when two processes fill in the same vectors."""
+    document = shelf.put(2)
+    keys, vectors = shelf.chunks.vectors([1, 2], generation=shelf.store.generation)
+    again = IndexRows(
+        keys=keys,
+        vectors=-vectors,
+        tenant_id="t1",
+        collection_id=document.collection_id,
+        document_id=document.id,
+        version=1,
+        texts=["", ""],
+    )
+    with shelf.database.write() as connection:
+        shelf.store.write_in(connection, again)
+
+    assert len(shelf.store) == 2
+    ((key, score),) = shelf.found(-vectors[0], Scope("t1"), 1)
+    assert (key, score) == (1, pytest.approx(1.0, abs=1e-3))
 
 
 def test_a_document_that_is_deleted_while_its_vectors_are_filled_in_gets_none(

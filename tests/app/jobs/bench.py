@@ -22,7 +22,7 @@ from app.ids import new_id
 from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.telemetry.metrics import Metrics
-from app.telemetry.stations import Instruments
+from app.telemetry.timing import Instruments
 from app.types import Document
 from app.usage.ledger.events import UsageEvent
 from app.usage.ledger.ledger import Ledger

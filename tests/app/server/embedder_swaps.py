@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from app.answering.retrieving.finder import Finder
 from app.answering.retrieving.question_vectors import QuestionVectors
 from app.db.chunks import ChunkRepository
-from app.db.generations import IndexGeneration
+from app.db.index_generations import IndexGeneration
 from app.db.vectors import VectorRepository
 from app.documents.adapters.word_index import WordIndex
 from app.documents.index_ports import VectorStore

@@ -13,13 +13,14 @@ from app.db.answer_citations import AnswerCitationRepository
 from app.db.chunks import ChunkRepository
 from app.documents.adapters.faiss_vectors import FaissVectors
 from app.documents.adapters.word_index import WordIndex
+from app.documents.index_ports import VectorStore
 from app.documents.indexes import Indexes
 from app.documents.passwords import Passwords
 from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.server.serving import Models
 from app.server.state import State
-from app.telemetry.stations import timed
+from app.telemetry.timing import timed
 from generation.ports import Engine, Tokenizer
 from ingestion.chunking import Chunker
 from ingestion.extraction import LocalExtractor
@@ -45,6 +46,7 @@ def stations(
     *,
     tokenizer: Tokenizer | None = None,
     embedder: Embedder | None = None,
+    index: VectorStore | None = None,
     search: Search | None = None,
     reranker: Reranker | None = None,
     reader: SpanReader | None = None,
@@ -65,6 +67,7 @@ def stations(
         engine: Generates; whoever made it closes it.
         tokenizer: The engine's; letters by default.
         embedder: Hashes words by default.
+        index: Searched for vectors; FAISS in the state's data dir by default.
         search: What finds; the real one over the state's database by default.
         reranker: None by default.
         reader: None by default.
@@ -80,12 +83,13 @@ def stations(
     """
     tokenizer, embedder = tokenizer or LetterTokenizer(), embedder or HashingEmbedder(max_tokens=64)
     chunks, ledger = ChunkRepository(state.database), state.usage.ledger
-    index = FaissVectors(
-        state.settings.data_dir / "index",
-        embedder=embedder.info,
-        generation=generation_of(state.database, embedder.info),
-        chunks=chunks,
-    )
+    if index is None:  # an empty one is false
+        index = FaissVectors(
+            state.settings.data_dir / "index",
+            embedder=embedder.info,
+            generation=generation_of(state.database, embedder.info),
+            chunks=chunks,
+        )
     lexical = WordIndex(state.settings.data_dir / "lexical", database=state.database, chunks=chunks)
     ingestion = Ingestion(
         jobs=state.corpus.jobs,
@@ -97,7 +101,7 @@ def stations(
         instruments=state.telemetry.instruments,
         passwords=Passwords() if passwords is None else passwords,  # an empty one is false
     )
-    worker = Worker(ingestion, indexes=Indexes(index, lexical), boot_id="boot-1")
+    worker = Worker(ingestion, indexes=Indexes(index, lexical), boot_id=ledger.boot_id)
     found = search or Search(index, lexical, chunks, timed=timed)
     selects = selects or reader is not None or quotes is not QuotesAs.NOTHING or quote_unverified
     answerer = make_answerer(

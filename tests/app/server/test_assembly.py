@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.db.generations import GenerationStatus, IndexGeneration
+from app.db.index_generations import GenerationStatus, IndexGeneration
 from app.errors import SetupError
 from app.server.assembly import recorded_settings
 from app.server.bootstrap import build

@@ -137,6 +137,26 @@ def drafted(sentence: str) -> dict[str, str]:
             "bicycles and one dog.",
         ),
         (
+            "In this paper, we show that a short line is kept by few people.",
+            "What do the authors show?",
+            "a short line is kept by few people.",
+        ),
+        (
+            "We propose a new slip at the north quay.",
+            "What do the authors propose?",
+            "a new slip at the north quay.",
+        ),
+        (
+            "The old harbour line relies on two crews of four people.",
+            "What does the old harbour line rely on?",
+            "two crews of four people.",
+        ),
+        (
+            "The harbour board ordered a survey of both slips on 4 May 2012.",
+            "When did the harbour board order a survey of both slips?",
+            "4 May 2012",
+        ),
+        (
             "“Season” means the months from May to September.",
             "What does “Season” mean?",
             "the months from May to September.",
@@ -159,6 +179,8 @@ def test_a_sentence_becomes_a_question(sentence: str, question: str, answer: str
         "Anna Lund is the pride of the town.",
         "Running the line was a task for the brave.",
         "However good it is, the line was closed.",
+        "We think that the line was closed.",
+        "We show it.",
         "The town acquired in 1990.",
     ],
 )

@@ -22,7 +22,7 @@ from app.server.bootstrap import build
 from app.settings import Settings
 from app.telemetry.metrics import Metrics
 from app.telemetry.otel import OtelTracer, open_tracer
-from app.telemetry.stations import Instruments, current, timed, traceparent
+from app.telemetry.timing import Instruments, current, timed, traceparent
 from app.telemetry.tracing import NO_TRACES
 from generation.ports import Engine
 from generation.remote import RemoteEngine

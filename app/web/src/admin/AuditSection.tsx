@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { useEvery } from "../api/every";
 import type { AuditEvent, Collection } from "../api/types";
+import { CsvButton } from "../overview/CsvButton";
 import { t } from "../strings";
 import { momentText } from "../ui/numbers";
 import { linesOf, withNames } from "./auditDetail";
@@ -11,15 +12,20 @@ import { Section } from "./Section";
 import { type Column, List } from "./Table";
 
 const WORDS = t.admin.audit;
+const PATH = "v1/admin/audit";
 
 /** What administrators did. */
 export function AuditSection() {
   const [action, setAction] = useState("");
   const collections = useEvery<Collection>("collections", "v1/collections");
   const names = new Map(collections.map(({ id, name }) => [id, name]));
-  const found = useList<AuditEvent>(["audit", action], "v1/admin/audit", { action });
+  const found = useList<AuditEvent>(["audit", action], PATH, { action });
   return (
-    <Section title={t.admin.sections.audit} lead={WORDS.lead}>
+    <Section
+      title={t.admin.sections.audit}
+      lead={WORDS.lead}
+      actions={<CsvButton of={t.admin.sections.audit} path={PATH} query={action === "" ? {} : { action }} />}
+    >
       <Field label={WORDS.filter}>
         {(input) => (
           <select {...input} className="narrow" value={action} onChange={(event) => setAction(event.target.value)}>

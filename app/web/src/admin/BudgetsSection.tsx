@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useEvery } from "../api/every";
 import { request } from "../api/http";
 import type { Budget, Collection, Key, User } from "../api/types";
+import { CsvButton } from "../overview/CsvButton";
 import { t } from "../strings";
 import { BudgetMeter } from "../ui/BudgetMeter";
 import { useNotices } from "../ui/notices";
@@ -38,9 +39,12 @@ export function BudgetsSection() {
       title={t.admin.sections.budgets}
       lead={WORDS.lead}
       actions={
-        <button type="button" className="primary" onClick={() => setOpen({ what: "create" })}>
-          {WORDS.create}
-        </button>
+        <>
+          <CsvButton of={t.admin.sections.budgets} path="v1/admin/budgets" query={{}} />
+          <button type="button" className="primary" onClick={() => setOpen({ what: "create" })}>
+            {WORDS.create}
+          </button>
+        </>
       }
     >
       {found.isPending && <p className="quiet">{t.loading}</p>}

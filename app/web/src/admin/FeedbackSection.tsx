@@ -1,5 +1,6 @@
 import { useState } from "react";
 import type { ListedFeedback } from "../api/types";
+import { CsvButton } from "../overview/CsvButton";
 import { t } from "../strings";
 import { momentText } from "../ui/numbers";
 import { verdictOf } from "../ui/verdict";
@@ -9,15 +10,20 @@ import { Section } from "./Section";
 import { type Column, List } from "./Table";
 
 const WORDS = t.admin.feedback;
+const PATH = "v1/admin/feedback";
 const BADGES = { good: "badge good", bad: "badge bad", neutral: "badge" };
 
 /** What people said of answers. */
 export function FeedbackSection() {
   const [onlyBad, setOnlyBad] = useState(false);
   const below = onlyBad ? 0 : null;
-  const found = useList<ListedFeedback>(["feedback", below], "v1/admin/feedback", { score_below: below });
+  const found = useList<ListedFeedback>(["feedback", below], PATH, { score_below: below });
   return (
-    <Section title={t.admin.sections.feedback} lead={WORDS.lead}>
+    <Section
+      title={t.admin.sections.feedback}
+      lead={WORDS.lead}
+      actions={<CsvButton of={t.admin.sections.feedback} path={PATH} query={onlyBad ? { score_below: 0 } : {}} />}
+    >
       <Field label={WORDS.filter}>
         {(input) => (
           <select

@@ -8086,6 +8086,11 @@ export interface components {
        */
       collections: string[] | null;
       /**
+       * Web Pages
+       * @description Whether this server fetches documents by the address of a web page.
+       */
+      web_pages: boolean;
+      /**
        * Expires At
        * @description When the session ends, RFC 3339 UTC; null for a request with a key.
        */

@@ -6,6 +6,7 @@ import type { Document, Page } from "../api/types";
 import { AddFiles } from "../documents/AddFiles";
 import type { Gathered } from "../documents/entries";
 import { gatherSample } from "../documents/sample";
+import { NEWEST } from "../documents/UploadProvider";
 import { useAdding } from "../documents/useAdding";
 import { useSession } from "../session/session";
 import { t } from "../strings";
@@ -18,12 +19,12 @@ export function Welcome() {
   const words = t.ask.welcome;
   const { role } = useSession();
   const any = useQuery({
-    queryKey: ["documents", { limit: 1 }],
+    queryKey: [...NEWEST, { limit: 1 }],
     queryFn: ({ signal }) => request<Page<Document>>("v1/documents", { query: { limit: 1 }, signal }),
   });
   const empty = any.data?.data.length === 0;
   const ready = useQuery({
-    queryKey: ["documents", { limit: MOST_CARDS, status: "indexed" }],
+    queryKey: [...NEWEST, { limit: MOST_CARDS, status: "indexed" }],
     queryFn: ({ signal }) =>
       request<Page<Document>>("v1/documents", { query: { limit: MOST_CARDS, status: "indexed" }, signal }),
     enabled: any.isSuccess && !empty,
@@ -87,7 +88,13 @@ function FirstFiles() {
   }
   return (
     <>
-      <AddFiles into={null} choices={null} onTarget={() => {}} onFiles={added} />
+      <AddFiles
+        into={null}
+        choices={null}
+        onTarget={() => {}}
+        onFiles={added}
+        onAddress={() => navigate("/documents")}
+      />
       <p className="row ask-sample">
         <button type="button" onClick={() => void gatherSample().then(added)}>
           {words.sample}

@@ -13,9 +13,11 @@ interface AddFilesProps {
   choices: readonly Collection[] | null;
   onTarget: (id: string) => void;
   onFiles: (gathered: Gathered) => void;
+  /** A document was made of an address. */
+  onAddress?: () => void;
 }
 
-export function AddFiles({ into, choices, onTarget, onFiles }: AddFilesProps) {
+export function AddFiles({ into, choices, onTarget, onFiles, onAddress = () => {} }: AddFilesProps) {
   const files = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
   const id = useId();
@@ -52,7 +54,7 @@ export function AddFiles({ into, choices, onTarget, onFiles }: AddFilesProps) {
       <button type="button" className="wide-only" onClick={() => folder.current?.click()}>
         {words.addFolder}
       </button>
-      <PasteText onFiles={onFiles} />
+      <PasteText collectionId={into?.id ?? null} onFiles={onFiles} onAddress={onAddress} />
       <input
         ref={files}
         type="file"

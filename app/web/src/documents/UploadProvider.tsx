@@ -24,6 +24,9 @@ const BehindContext = createContext<Behind | null>(null);
 
 const REFRESH_EVERY = 1500;
 
+/** Begins the keys of queries that tell whether there are documents, and which are new. */
+export const NEWEST = ["documents", "newest"] as const;
+
 export function UploadProvider({ children }: { children: ReactNode }) {
   const queries = useQueryClient();
   const say = useNotices();
@@ -134,11 +137,19 @@ export function noteDocument(queries: QueryClient, document: Document): void {
   queries.setQueryData<Document>(["documents", "one", document.id], (shown) => (shown ? document : undefined));
   if (document.status === "indexed" || document.status === "failed") {
     void queries.invalidateQueries({ queryKey: ["documents", "versions", document.id] });
+    forgetNewest(queries);
   }
+}
+
+/** Ask again whether there are documents; what was known before is not shown meanwhile on a screen that opens. */
+function forgetNewest(queries: QueryClient): void {
+  queries.removeQueries({ queryKey: NEWEST, type: "inactive" });
+  void queries.invalidateQueries({ queryKey: NEWEST });
 }
 
 /** Ask again for what lists documents and counts them. */
 export async function refresh(queries: QueryClient): Promise<void> {
+  forgetNewest(queries);
   await Promise.all([
     queries.invalidateQueries({ queryKey: ["documents", "list"] }),
     queries.invalidateQueries({ queryKey: ["collections"] }),

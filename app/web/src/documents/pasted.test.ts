@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { gatherText, nameOf } from "./pasted";
+import { addressIn, gatherText, nameOf } from "./pasted";
 
 test("a pasted text is named by its first words", () => {
   expect(nameOf("The Aldey line: fares\nA ticket costs 4 euros.", "Pasted text")).toBe("The Aldey line fares.txt");
@@ -18,4 +18,20 @@ test("the text becomes one file, letter for letter", async () => {
   expect([files.length, leftOut, unreadable.length]).toEqual([1, 0, 0]);
   expect(await files[0]?.file.text()).toBe("Grüße\n\nfrom the island");
   expect(files[0]?.path).toBe("Grüße.txt");
+});
+
+test("a text is an address where it is nothing else", () => {
+  expect(addressIn(" https://example.org/a%20b.pdf?x=1 \n")).toBe("https://example.org/a%20b.pdf?x=1");
+  expect(addressIn("HTTP://example.org")).toBe("HTTP://example.org");
+  for (const text of [
+    "",
+    "example.org",
+    "see https://example.org",
+    "https://a.example\nhttps://b.example",
+    "https://",
+  ]) {
+    expect(addressIn(text)).toBeNull();
+  }
+  expect(addressIn("javascript:alert(1)")).toBeNull();
+  expect(addressIn("file:///etc/passwd")).toBeNull();
 });

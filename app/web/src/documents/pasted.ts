@@ -1,8 +1,15 @@
-/** Text that was pasted, as a file to add. */
+/** Text that was pasted: an address, or a file to add. */
 import type { Gathered } from "./entries";
 
 /** A shorter text is more likely meant for a field. */
 export const LONG_TEXT = 200;
+/** The address that a text is, and nothing besides; null where it is another text. */
+export function addressIn(text: string): string | null {
+  const said = text.trim();
+  if (!/^https?:\/\/\S+$/i.test(said) || !URL.canParse(said)) return null;
+  return said;
+}
+
 const NAME_LETTERS = 48;
 
 /** The name of a pasted text: its first words. */

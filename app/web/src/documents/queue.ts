@@ -53,6 +53,8 @@ export type NewUpload = Pick<Upload, "id" | "key" | "name" | "path" | "size" | "
 
 export type QueueEvent =
   | { is: "added"; uploads: readonly NewUpload[] }
+  /** Documents that were made without sending a file. */
+  | { is: "made"; uploads: readonly { upload: NewUpload; document: Document }[] }
   | { is: "begun"; id: number }
   | { is: "found"; id: number; existing: string }
   | { is: "cleared"; id: number }
@@ -79,6 +81,15 @@ export function reduce(queue: Queue, event: QueueEvent): Queue {
         choice: isIdle(queue) ? null : queue.choice,
         uploads: [...queue.uploads, ...event.uploads.map((upload) => fresh(upload, additions(queue)))],
       };
+    case "made": {
+      const addition = additions(queue);
+      const made = event.uploads.map(({ upload, document }) => ({
+        ...fresh(upload, addition),
+        checked: true,
+        phase: standing(document),
+      }));
+      return { ...queue, uploads: [...queue.uploads, ...made] };
+    }
     case "begun":
       return at(queue, event.id, (upload) =>
         upload.phase.at === "waiting"

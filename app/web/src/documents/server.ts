@@ -1,7 +1,7 @@
 /** The requests of the documents screens. */
 import { eventsOf } from "../api/events";
 import { Problem, request, send } from "../api/http";
-import type { Collection, Document, DocumentStatus, DocumentVersion, Metadata, Page } from "../api/types";
+import type { Archive, Collection, Document, DocumentStatus, DocumentVersion, Metadata, Page } from "../api/types";
 import { upload as sendFile } from "./upload";
 import type { Server } from "./uploads";
 
@@ -57,6 +57,13 @@ export function renameCollection(id: string, name: string): Promise<Collection> 
 /** Deletes a collection and, with `force`, the documents in it. */
 export async function deleteCollection(id: string, force: boolean): Promise<void> {
   await send(`v1/collections/${encodeURIComponent(id)}`, { method: "DELETE", query: { force } });
+}
+
+/** Has the server fetch what is at an address of the web; an archive there makes several documents. */
+export async function addAddress(url: string, collectionId: string | null): Promise<Document[]> {
+  const body = { url, ...(collectionId === null ? {} : { collection_id: collectionId }) };
+  const made = await request<Document | Archive>("v1/documents", { method: "POST", body });
+  return made.object === "list" ? made.data : [made];
 }
 
 export function listVersions(id: string, signal: AbortSignal): Promise<Page<DocumentVersion>> {

@@ -25,7 +25,14 @@ export const documents = {
     label: "The text",
     hint: "It becomes a document that is named by its first words. On this screen a long text can also be pasted at once.",
     add: "Add it",
+    adding: "Adding it…",
     name: "Pasted text",
+    /** Where the server fetches pages of the web. */
+    buttonFetches: "Paste text or link",
+    titleFetches: "Add a text or a page of the web",
+    labelFetches: "The text, or an address that begins with http",
+    hintFetches:
+      "A text becomes a document that is named by its first words. A page or a file of the public web is fetched once, from the address alone. On this screen both can also be pasted at once.",
   },
 
   uploads: {

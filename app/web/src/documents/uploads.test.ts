@@ -163,3 +163,17 @@ it("has the server read again what arrived but could not be read", async () => {
   expect(phases(uploads)).toEqual(["working"]);
   uploads.close();
 });
+
+it("follows what was made otherwise, sends nothing for it, and asks nobody about its name", async () => {
+  const { uploads, sent, documents, noted } = made(() => documentOf("doc_before"));
+  uploads.follow([documentOf("doc_a"), documentOf("doc_b", { status: "indexed" })]);
+  await settle();
+  expect(sent).toEqual([]);
+  expect(phases(uploads)).toEqual(["working", "done"]);
+  expect(uploads.hasUnsent()).toBe(false);
+
+  documents.set("doc_a", documentOf("doc_a", { status: "indexed" }));
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(phases(uploads)).toEqual(["done", "done"]);
+  expect(noted.map(({ id }) => id)).toContain("doc_a");
+});

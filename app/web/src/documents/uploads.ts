@@ -77,6 +77,20 @@ export class Uploads {
     this.#dispatch({ is: "added", uploads });
   }
 
+  /** Follows documents that were made otherwise than by sending a file. */
+  follow(documents: readonly Document[]): void {
+    const uploads = documents.map((document) => {
+      const { filename: name, bytes: size, collection_id: collectionId } = document;
+      this.#made.add(document.id);
+      return {
+        upload: { id: this.#next++, key: newKey(), name, path: name, size, collectionId, replaces: null },
+        document,
+      };
+    });
+    this.#dispatch({ is: "made", uploads });
+    this.watching.onNew();
+  }
+
   choose(id: number, choice: Choice, forAll: boolean): void {
     this.#dispatch({ is: "chosen", id, choice, forAll });
   }

@@ -6,15 +6,17 @@ import type { ListedFeedback, Page } from "../api/types";
 import { t } from "../strings";
 import { momentText } from "../ui/numbers";
 import { ProblemNote } from "../ui/ProblemNote";
+import { CsvButton } from "./CsvButton";
 
 const WORDS = t.overview.disliked;
+const PATH = "v1/admin/feedback";
+const BELOW = { score_below: 0 };
 
 /** The newest answers that people disliked. */
 export function Disliked() {
   const found = useQuery({
     queryKey: ["feedback", "newest bad"],
-    queryFn: ({ signal }) =>
-      request<Page<ListedFeedback>>("v1/admin/feedback", { query: { score_below: 0, limit: 5 }, signal }),
+    queryFn: ({ signal }) => request<Page<ListedFeedback>>(PATH, { query: { ...BELOW, limit: 5 }, signal }),
   });
   const items = found.data?.data ?? [];
   return (
@@ -23,7 +25,10 @@ export function Disliked() {
         <h3 id="overview-disliked" tabIndex={-1}>
           {WORDS.title}
         </h3>
-        <Link href="/admin/feedback">{WORDS.all}</Link>
+        <span className="row">
+          <Link href="/admin/feedback">{WORDS.all}</Link>
+          <CsvButton of={WORDS.title} path={PATH} query={BELOW} />
+        </span>
       </div>
       <p className="quiet">{WORDS.lead}</p>
       {found.isPending && <p className="quiet">{t.loading}</p>}

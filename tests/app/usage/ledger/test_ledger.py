@@ -1,11 +1,13 @@
 """A call is reserved on the ledger before it runs, settled once, and never changed after."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 
+from app.db.dialect import clock_of
 from app.db.session import Database
 from app.db.tables.usage_columns import Measures
 from app.types import Components, DocumentShare, Operation, Settlement, UsageStatus
@@ -276,3 +278,19 @@ def test_a_late_checkpoint_changes_nothing(ledger: Ledger) -> None:
 def test_a_call_that_was_never_reserved_cannot_be_settled(ledger: Ledger) -> None:
     with pytest.raises(AssertionError):
         ledger.settle("req_9:1", DONE)
+
+
+@pytest.mark.parametrize("ahead", [-2.0, 2.0])
+def test_nothing_is_settled_before_a_moment_of_a_process_whose_clock_differs(database: Database, ahead: float) -> None:
+    """Both settle by the database's clock."""
+    here = Ledger(database, "boot-1", lambda: time.time() + ahead, clock_in=clock_of)
+    there = Ledger(database, "boot-2", lambda: time.time() - ahead, clock_in=clock_of)
+    for number in range(3):
+        here.reserve(reservation(f"req_{number}:1", user_id=f"u{number}"))
+        before = there.moment()
+        assert here.settle(f"req_{number}:1", DONE)
+        settled_at = only(here, f"req_{number}").settled_at
+        assert settled_at is not None
+        assert before <= settled_at
+        if ahead < 0:  # else it was accepted later than it was settled, by the clock of its process
+            assert settled_at <= there.moment()

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 import sqlalchemy as sa
 
+from app.db.presence import Gone
 from app.db.session import Database
 from app.telemetry.metrics import Metrics
 from app.types import DocumentShare, Operation, Settlement, UsageStatus
@@ -43,7 +44,9 @@ class CountedEngine:
 class Installation:
     """A ledger with sums, an engine's counters, and what reconciles them."""
 
-    def __init__(self, database: Database, boot_id: str = "boot_1", *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, database: Database, boot_id: str = "boot_1", *, clock: Clock | None = None, gone: Gone | None = None
+    ) -> None:
         self.database = database
         self.clock = clock or Clock()
         self.engine = CountedEngine()
@@ -52,7 +55,13 @@ class Installation:
         self.counters = EngineCounters(database, self.engine, boot_id=boot_id, clock=self.clock)
         self.counters.flush()
         self.reconciliation = LedgerReconciliation(
-            database, boot_id=boot_id, zone=BERLIN, metrics=self.metrics, counters=self.counters, clock=self.clock
+            database,
+            boot_id=boot_id,
+            zone=BERLIN,
+            metrics=self.metrics,
+            counters=self.counters,
+            gone=gone,
+            clock=self.clock,
         )
         self._number = 0
 

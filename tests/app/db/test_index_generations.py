@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.db.generations import IndexGenerationRepository
+from app.db.index_generations import IndexGenerationRepository
 from app.db.session import Database
 from app.errors import Conflict
 from retrieval.types import EmbedderInfo

@@ -9,9 +9,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.db.audit import Record
+from app.db.dialect import advisory_lock
 from app.db.session import Database
 from app.db.tables.documents import chunk_vector, index_generation
-from app.errors import Conflict, NotFound
+from app.errors import Conflict, NotFound, SetupError
 from retrieval.types import EmbedderInfo
 
 
@@ -122,6 +123,26 @@ class IndexGenerationRepository:
                 known = self._create(connection, embedder, source=source, status=GenerationStatus.BUILDING)
             _set(connection, index_generation.c.id == known.id, status=GenerationStatus.BUILDING, source=source)
             return Standing(active, building=_get(connection, known.id))
+
+    def join(self, embedder: EmbedderInfo, *, source: str) -> Standing:
+        """As `prepare`, for a process beside others, which changes nothing that those have begun with.
+
+        Raises:
+            SetupError: The others use another embedder, or it is being changed.
+        """
+        with self._database.write() as connection:
+            advisory_lock(connection, "generations")  # two first starts make one generation
+            active = _active(connection) or self._create(
+                connection, embedder, source=source, status=GenerationStatus.ACTIVE
+            )
+            changing = connection.execute(sa.select(index_generation.c.id).where(_unfinished())).first() is not None
+        if changing or not active.is_of(embedder):
+            raise SetupError(
+                f"The processes of this database search with the embedder {active.model} (revision {active.revision}). "
+                "Set it here as well; to change it, stop them all and start one without FOOTNOTE_SHARED until the new "
+                "vectors are in use."
+            )
+        return Standing(active)
 
     def ready(self, generation_id: int) -> None:
         """Mark a generation as ready: every visible chunk has its vector; the swap adds those that come later."""
