@@ -25,7 +25,7 @@ _FEW, _MANY = 5, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rotation:
+class HeadRotation:
     """Positions that are still to be applied to queries and keys, by rotary embedding (Su et al., arXiv:2104.09864).
 
     Attributes:
@@ -105,7 +105,7 @@ class Batch(Protocol):
         scaling: float | None,
         window: int | None,
         softcap: float | None,
-        rotation: Rotation | None = None,
+        rotation: HeadRotation | None = None,
     ) -> Tensor:
         """Store the new keys and values, then attend, each row to itself; [1, T, heads, head_dim].
 
@@ -132,7 +132,7 @@ class SlabBatch:
         scaling: float | None,
         window: int | None,
         softcap: float | None,
-        rotation: Rotation | None = None,
+        rotation: HeadRotation | None = None,
     ) -> Tensor:
         """See `Batch.attend`; arguments as `ragged_attention`'s."""
         if rotation is not None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from generation.attention import Batch, Rotation
+from generation.attention import Batch, HeadRotation
 
 logger = logging.getLogger("footnote.generation")
 
@@ -67,9 +67,9 @@ class FusedAttention(nn.Module):
             project(hidden_states).view(shape).transpose(1, 2) for project in (self.q_proj, self.k_proj, self.v_proj)
         )
         cos, sin = position_embeddings
-        rotation = Rotation(cos, sin)
+        rotation = HeadRotation(cos, sin)
         if self.q_norm is not None and self.k_norm is not None:
-            rotation = Rotation(cos, sin, self.q_norm.weight, self.k_norm.weight, self.q_norm.eps)
+            rotation = HeadRotation(cos, sin, self.q_norm.weight, self.k_norm.weight, self.q_norm.eps)
         out = ragged_batch.attend(
             self.layer_idx,
             query,

@@ -79,11 +79,11 @@ class PlainProduct(Product):
         super().__init__()
         self.out_features, self.in_features = weight.shape
         self.weight_bytes = weight.numel() * weight.itemsize
-        self._weight, self._bias = weight, bias
+        self.weight, self._bias = weight, bias
 
     def forward(self, x: Tensor) -> Tensor:
         """[..., in_features] to [..., out_features], in the format of `x`."""
-        return functional.linear(x, self._weight, self._bias)
+        return functional.linear(x, self.weight, self._bias)
 
 
 class LaidOutProduct(Product):
@@ -165,7 +165,8 @@ def prepare_linears(model: nn.Module) -> int:
 def join_linears(model: nn.Module) -> int:
     """Multiply siblings by one product each, for a GPU: fewer launches, and wider products.
 
-    The others keep their weights where they are. Of the siblings one group at a time is in memory twice.
+    The others keep their weights where they are. The siblings' become views of the joint ones, through `.data`, so that
+    whoever else holds them holds no second copy; a group at a time is in memory twice.
 
     Returns:
         How many layers were replaced.
@@ -254,6 +255,8 @@ def _pack(layers: Sequence[nn.Linear], pack: Callable[[Tensor, Tensor | None], P
     modules: list[nn.Module] = []
     start = 0
     for layer in layers:
+        if isinstance(packed, PlainProduct):
+            layer.weight.data = packed.weight[start : start + layer.out_features]
         modules.append(Sibling(siblings, start=start, stop=start + layer.out_features))
         start += layer.out_features
     return modules

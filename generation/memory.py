@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from generation.accelerator import missing_compiler
-from generation.attention import Batch, Rotation, Row, SlabBatch
+from generation.attention import Batch, HeadRotation, Row, SlabBatch
 from generation.kv_cache import SlabCache
 from generation.paged_attention import PagedBatch
 from generation.paged_cache import PagedCache, PagedTensors
@@ -260,8 +260,8 @@ def _attend_once(loaded: "LoadedModel", kernels: Literal["reference", "triton"])
     cos, sin = noise(2, 1, queries, loaded.head_dim)
     norm = noise(loaded.head_dim)
     first = [states[:, :, :queries] for states in (query, key, value)]
-    attended.extend(
+    attended += [
         batch.attend(0, *first, scaling=None, window=None, softcap=None, rotation=rotation)
-        for rotation in (Rotation(cos, sin), Rotation(cos, sin, norm, norm, 1e-6))
-    )
+        for rotation in (HeadRotation(cos, sin), HeadRotation(cos, sin, norm, norm, 1e-6))
+    ]
     return torch.cat(attended, 1).float()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from generation.attention import Rotation
+from generation.attention import HeadRotation
 from generation.paged_cache import PagedTensors
 from generation.paged_index import SPLIT_KEYS, PagedIndex, PagedRow
 
@@ -66,7 +66,7 @@ class PagedBatch:
         scaling: float | None,
         window: int | None,
         softcap: float | None,
-        rotation: Rotation | None = None,
+        rotation: HeadRotation | None = None,
     ) -> Tensor:
         """Store the new keys and values in their slots, then attend, each row to itself.
 

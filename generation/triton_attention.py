@@ -8,7 +8,7 @@ import torch
 import triton
 from torch import Tensor
 
-from generation.attention import Rotation
+from generation.attention import HeadRotation
 from generation.paged_index import SPLIT_KEYS, PagedIndex
 from generation.triton_kernels import attend_kernel, reduce_kernel, rotate_and_store_kernel, store_kernel
 
@@ -50,7 +50,7 @@ def store(keys: Tensor, values: Tensor, key: Tensor, value: Tensor, slots: Tenso
 
 
 def rotate_and_store(
-    keys: Tensor, values: Tensor, query: Tensor, key: Tensor, value: Tensor, slots: Tensor, rotation: Rotation
+    keys: Tensor, values: Tensor, query: Tensor, key: Tensor, value: Tensor, slots: Tensor, rotation: HeadRotation
 ) -> Tensor:
     """Normalise and rotate queries and keys, and store keys and values as `store` does.
 
@@ -61,7 +61,7 @@ def rotate_and_store(
         key: Not rotated yet.
         value: Any strides.
         slots: [T] int32.
-        rotation: What `Rotation.apply` would do; all of it is float32 here and rounded once.
+        rotation: What `HeadRotation.apply` would do; all of it is float32 here and rounded once.
 
     Returns:
         [1, heads, T, head_dim]: the queries to attend with.

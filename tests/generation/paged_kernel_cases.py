@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from generation import triton_attention
-from generation.attention import Rotation
+from generation.attention import HeadRotation
 from generation.config import EngineConfig
 from generation.memory import why_no_pages
 from generation.paged_attention import Kernels, PagedBatch
@@ -162,9 +162,9 @@ def test_positions_are_applied_as_the_reference_does_and_nothing_else_is_touched
     joint = noise(1, 19, heads + 2 * shape.kv_heads, shape.head_dim).transpose(1, 2)
     query, key, value = joint.split([heads, shape.kv_heads, shape.kv_heads], 1)
     cos, sin = noise(2, 1, 19, shape.head_dim)
-    rotation = Rotation(cos, sin)
+    rotation = HeadRotation(cos, sin)
     if normed:
-        rotation = Rotation(cos, sin, noise(shape.head_dim), noise(shape.head_dim), 1e-5)
+        rotation = HeadRotation(cos, sin, noise(shape.head_dim), noise(shape.head_dim), 1e-5)
 
     got, expected = (
         PagedBatch.build(one, rows, kernels=kernels).attend(

@@ -7,11 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from generation import fusing
-from generation.attention import Rotation, Row, SlabBatch
+from generation.attention import HeadRotation, Row, SlabBatch
 from generation.config import EngineConfig
 from generation.fusing import FusedAttention, FusedMLP, FusedNorm
 from generation.kv_cache import Slab
 from generation.linear import PlainProduct, Sibling, Siblings, join_linears, prepare_linears
+from generation.quantisation import quantise
 from generation.weights import LoadedModel, adopt_model
 from tests.generation.tiny import CONFIGS, VOCAB, tiny_model
 
@@ -77,12 +78,19 @@ def test_parameters_keep_their_names_and_their_memory(family: str) -> None:
 def test_siblings_of_fused_layers_are_one_product(family: str, dtype: torch.dtype) -> None:
     loaded = adopted(family, dtype=dtype)
     expected = logits(loaded)
+    weights = {name: weight for name, weight in loaded.model.named_parameters() if weight.dim() == 2}
+    values = {name: weight.detach().clone() for name, weight in weights.items()}
 
     assert join_linears(loaded.model) == 5 * loaded.layers
 
     products = [module.product for module in loaded.model.modules() if isinstance(module, Siblings)]
     assert len({id(product) for product in products}) == 2 * loaded.layers
     assert all(isinstance(product, PlainProduct) for product in products)
+    joint = {product.weight.untyped_storage().data_ptr() for product in products}
+    for name, weight in weights.items():
+        assert torch.equal(weight, values[name])
+        is_sibling = any(part in name for part in ("q_proj", "k_proj", "v_proj", "gate_proj", "up_proj"))
+        assert (weight.untyped_storage().data_ptr() in joint) is is_sibling, "a view: no memory of its own"
     layer = loaded.model.model.layers[0]
     assert isinstance(layer.self_attn.q_proj, Sibling)
     assert type(layer.self_attn.o_proj) is type(layer.mlp.down_proj) is nn.Linear
@@ -97,6 +105,21 @@ def test_packed_weights_serve_fused_layers() -> None:
     prepare_linears(loaded.model)
 
     torch.testing.assert_close(logits(loaded), expected, atol=2e-4, rtol=1e-4)
+
+
+@pytest.mark.skipif(
+    not torch.cpu._is_vnni_supported(),  # noqa: SLF001 - torch 2.9 has no public name for it
+    reason="this processor has no AVX512-VNNI",
+)
+@pytest.mark.parametrize("family", sorted(FUSED))
+def test_weights_in_eight_bits_serve_fused_layers(family: str) -> None:
+    own, fused = adopted(family, fuse=False), adopted(family)
+    exact = logits(own)
+    quantise(own.model, "int8")
+    quantise(fused.model, "int8")
+
+    assert not [module for module in fused.model.modules() if isinstance(module, nn.Linear)]
+    assert (logits(fused) - exact).norm() <= 1.1 * (logits(own) - exact).norm()
 
 
 @pytest.mark.parametrize(
@@ -121,7 +144,7 @@ def test_a_model_stays_as_it_is_where_a_fused_module_computes_something_else(
 
 
 def test_a_model_stays_as_it_is_where_positions_are_applied_wrongly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Rotation, "apply", lambda _, query, key: (query, key))
+    monkeypatch.setattr(HeadRotation, "apply", lambda _, query, key: (query, key))
 
     assert kinds(adopted("qwen3").model) == set()
 

@@ -17,7 +17,7 @@ pytest.importorskip("triton")
 import triton
 
 from generation import triton_attention
-from generation.attention import Rotation
+from generation.attention import HeadRotation
 from generation.paged_cache import PagedTensors
 from generation.paged_index import PagedIndex, PagedRow
 from generation.triton_kernels import attend_kernel, reduce_kernel, rotate_and_store_kernel, store_kernel
@@ -70,7 +70,7 @@ def launch(queries: int, *, past: int, normed: bool = False) -> None:
     triton_attention.store(keys, values, new, new, index.slots)
     cos, sin = torch.zeros(2, 1, queries, HEAD_DIM, dtype=torch.bfloat16)
     norm = torch.zeros(HEAD_DIM, dtype=torch.bfloat16) if normed else None
-    rotation = Rotation(cos, sin, norm, norm, 1e-6)
+    rotation = HeadRotation(cos, sin, norm, norm, 1e-6)
     query = triton_attention.rotate_and_store(keys, values, query, new, new, index.slots, rotation)
     triton_attention.attend(query, keys, values, index, scaling=0.1, window=None, softcap=None)
 

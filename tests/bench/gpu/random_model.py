@@ -1,5 +1,6 @@
 """Models and tokenizers made of chance on a device, and our engine over them."""
 
+import copy
 import gc
 import time
 from collections.abc import Callable
@@ -79,6 +80,11 @@ class _CountedRecording:
         return self._inner.replay()
 
 
+def sharing_weights(model: Any) -> Any:
+    """A model of the same parameters and buffers, whose layers can be replaced."""
+    return copy.deepcopy(model, {id(one): one for one in (*model.parameters(), *model.buffers())})
+
+
 class RandomFootnote(Footnote):
     """Our engine over a model in memory: pages, and steps captured where there is a capture, on every device."""
 
@@ -90,8 +96,9 @@ class RandomFootnote(Footnote):
 
     def loader(self, config: EngineConfig, tokenizer: ChatTokenizer) -> Callable[[], LocalEngine]:
         """See `Footnote.loader`."""
-        self._model.set_attn_implementation("eager")  # ours is compared with the model's own
-        loaded = adopt_model(self._model, config)
+        model = sharing_weights(self._model)  # adopted, layers are replaced; `generate` needs those of transformers
+        model.set_attn_implementation("eager")  # ours is compared with the model's own
+        loaded = adopt_model(model, config)
         on_gpu = loaded.device.type == "cuda"
 
         def serve() -> LocalEngine:
