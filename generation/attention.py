@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import rms_norm, scaled_dot_product_attention
 
+from generation.blocked_attention import attend_in_blocks
 from generation.kv_cache import Slab
 
 IMPLEMENTATION = "footnote_ragged"
@@ -21,6 +22,38 @@ _UNSUPPORTED = ("s_aux", "position_bias", "head_mask")
 # Between these many queries of a row, stacking the heads that share keys is up to twice as fast on a CPU
 # as letting the kernel repeat the keys (17 queries over 1,500 keys: 1.25 against 2.8 ms); outside it is not.
 _FEW, _MANY = 5, 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rotation:
+    """Positions that are still to be applied to queries and keys, by rotary embedding (Su et al., arXiv:2104.09864).
+
+    Attributes:
+        cos: [1, T, head_dim], the second half like the first.
+        sin: Like `cos`.
+        query_norm: [head_dim], the weight of an RMSNorm of each query head beforehand; None without one.
+        key_norm: The same for keys.
+        eps: Of both norms.
+    """
+
+    cos: Tensor
+    sin: Tensor
+    query_norm: Tensor | None = None
+    key_norm: Tensor | None = None
+    eps: float = 0.0
+
+    def apply(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        """[1, heads, T, head_dim] queries and keys, normalised and rotated."""
+        return self._rotated(query, self.query_norm), self._rotated(key, self.key_norm)
+
+    def _rotated(self, states: Tensor, norm: Tensor | None) -> Tensor:
+        if norm is not None:
+            states = rms_norm(states, norm.shape, norm, self.eps)
+        cos, sin, half = self.cos[:, None], self.sin[:, None], states.shape[-1] // 2
+        out = states * cos
+        out[..., :half].addcmul_(states[..., half:], sin[..., :half], value=-1)
+        out[..., half:].addcmul_(states[..., :half], sin[..., half:])
+        return out
 
 
 @dataclass(slots=True, eq=False)
@@ -72,16 +105,22 @@ class Batch(Protocol):
         scaling: float | None,
         window: int | None,
         softcap: float | None,
+        rotation: Rotation | None = None,
     ) -> Tensor:
-        """Store the new keys and values, then attend, each row to itself; [1, T, heads, head_dim]."""
+        """Store the new keys and values, then attend, each row to itself; [1, T, heads, head_dim].
+
+        Queries and keys are rotated beforehand where `rotation` is given.
+        """
         ...
 
 
 class SlabBatch:
     """Rows whose keys and values are in one slab each."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], *, blocked: bool = False) -> None:
+        """Take the rows; `blocked` has prompts attend in blocks of queries (`generation.blocked_attention`)."""
         self._rows = rows
+        self._blocked = blocked
 
     def attend(
         self,
@@ -93,13 +132,21 @@ class SlabBatch:
         scaling: float | None,
         window: int | None,
         softcap: float | None,
+        rotation: Rotation | None = None,
     ) -> Tensor:
         """See `Batch.attend`; arguments as `ragged_attention`'s."""
+        if rotation is not None:
+            query, key = rotation.apply(query, key)
         out = torch.empty_like(query.transpose(1, 2))
         for row in self._rows:
             span = slice(row.start, row.stop)
             keys, values = row.slab.write(layer, row.past, key[0, :, span], value[0, :, span])
-            attended = _attend(query[:, :, span], keys, values, row, scaling=scaling, window=window, softcap=softcap)
+            mine = query[:, :, span]
+            if self._blocked and softcap is None and row.stop - row.start > _MANY:
+                factor = query.shape[3] ** -0.5 if scaling is None else scaling
+                out[:, span] = attend_in_blocks(mine, keys, values, past=row.past, scaling=factor, window=window)
+                continue
+            attended = _attend(mine, keys, values, row, scaling=scaling, window=window, softcap=softcap)
             out[:, span] = attended.transpose(1, 2)
         return out
 

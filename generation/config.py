@@ -35,6 +35,8 @@ class EngineConfig:
         prefix_cache: Keep the blocks of ended sequences, so that prompts which begin alike are read once.
         cuda_graphs: On a CUDA device, launch a step that only decodes as one captured graph; switched off
             automatically where that does not work.
+        fuse: Compute decoder layers by fewer operations, for the families that have them; switched off
+            automatically where the result is not the same.
         weights: The weights' storage: "native" as `dtype` says, or quantised to 8 or 4 bit integers.
         speculation: Draft tokens and verify several in one step where that pays; the output stays the same.
         draft_model: A smaller model that drafts, a local folder or a Hugging Face id; None drafts by
@@ -57,6 +59,7 @@ class EngineConfig:
     block_tokens: int = 16
     prefix_cache: bool = True
     cuda_graphs: bool = True
+    fuse: bool = True
     weights: Literal["native", "int8", "int4"] = "native"
     speculation: bool = True
     draft_model: str | None = None

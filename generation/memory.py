@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from generation.accelerator import missing_compiler
-from generation.attention import Batch, Row, SlabBatch
+from generation.attention import Batch, Rotation, Row, SlabBatch
 from generation.kv_cache import SlabCache
 from generation.paged_attention import PagedBatch
 from generation.paged_cache import PagedCache, PagedTensors
@@ -27,6 +27,7 @@ Layout = Literal["slabs", "pages"]
 _BOTH: tuple[Literal["reference", "triton"], ...] = ("reference", "triton")
 _TRIAL = ((300, 150), (600, 1), (40, 1), (511, 1))
 """Tokens before and queries of each row by which the kernels are judged: several tiles, several splits, and one."""
+_ROTATED = 2  # of these rows
 _TRIAL_BLOCK = 16
 _TOLERANCE = 0.02  # of the norm of what is attended
 TokenRun = tuple[SequenceState, int, int]
@@ -109,16 +110,19 @@ class Memory(Protocol):
 class Slabs:
     """A `Memory` of slabs. `why` is a sentence on why a GPU is served from slabs; None on a CPU."""
 
-    def __init__(self, cache: SlabCache, *, device: torch.device, why: str | None = None) -> None:
+    def __init__(
+        self, cache: SlabCache, *, device: torch.device, blocked: bool = False, why: str | None = None
+    ) -> None:
         self.cache = cache
         self.why = why
+        self._blocked = blocked
         self._device = device
 
     def inputs(self, spans: Sequence[TokenRun], ids: Sequence[int], kept: Sequence[int]) -> StepInputs:
         """See `Memory.inputs`."""
         rows = [Row(start, stop, owner.computed, self.cache.slab(owner)) for owner, start, stop in spans]
         packed = torch.tensor([*ids, *_positions(spans), *kept], device=self._device)
-        return _inputs(packed, len(ids), SlabBatch(rows))
+        return _inputs(packed, len(ids), SlabBatch(rows, blocked=self._blocked))
 
 
 class Pages:
@@ -196,7 +200,7 @@ def memory_of(
         reuse=prefix_cache,
         poison=poison,
     )
-    return Slabs(cache, device=loaded.device, why=why)
+    return Slabs(cache, device=loaded.device, blocked=loaded.blocked_attention, why=why)
 
 
 def why_no_pages(loaded: "LoadedModel") -> str | None:
@@ -218,7 +222,10 @@ def why_no_pages(loaded: "LoadedModel") -> str | None:
 
 
 def _attend_once(loaded: "LoadedModel", kernels: Literal["reference", "triton"]) -> Tensor:
-    """[1, T, heads, head_dim] float32: attention of the trial's rows over keys that are random, by these kernels."""
+    """[1, T + 2, heads, head_dim] float32: attention of the trial's rows over random keys, by these kernels.
+
+    Behind them is one row again, rotated, and rotated behind a norm.
+    """
     heads = int(loaded.model.config.get_text_config().num_attention_heads)
     generator = torch.Generator().manual_seed(0)
     blocks = [-(-(past + queries) // _TRIAL_BLOCK) for past, queries in _TRIAL]
@@ -247,4 +254,12 @@ def _attend_once(loaded: "LoadedModel", kernels: Literal["reference", "triton"])
         noise(1, count, tokens, loaded.head_dim) for count in (heads, loaded.kv_heads, loaded.kv_heads)
     )
     batch = PagedBatch.build(tensors, rows, kernels=kernels)
-    return batch.attend(0, query, key, value, scaling=None, window=None, softcap=None).float()
+    attended = [batch.attend(0, query, key, value, scaling=None, window=None, softcap=None)]
+    past, queries = _TRIAL[_ROTATED]
+    batch = PagedBatch.build(tensors, [PagedRow(0, queries, past, rows[_ROTATED].blocks)], kernels=kernels)
+    cos, sin = noise(2, 1, queries, loaded.head_dim)
+    norm = noise(loaded.head_dim)
+    first = [states[:, :, :queries] for states in (query, key, value)]
+    for rotation in (Rotation(cos, sin), Rotation(cos, sin, norm, norm, 1e-6)):
+        attended.append(batch.attend(0, *first, scaling=None, window=None, softcap=None, rotation=rotation))
+    return torch.cat(attended, 1).float()

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from generation.attention import Rotation
 from generation.paged_cache import PagedTensors
 from generation.paged_index import SPLIT_KEYS, PagedIndex, PagedRow
 
@@ -65,6 +66,7 @@ class PagedBatch:
         scaling: float | None,
         window: int | None,
         softcap: float | None,
+        rotation: Rotation | None = None,
     ) -> Tensor:
         """Store the new keys and values in their slots, then attend, each row to itself.
 
@@ -73,12 +75,13 @@ class PagedBatch:
 
         Args:
             layer: Index of the layer.
-            query: [1, heads, T, head_dim], T tokens of all rows packed, positions applied.
+            query: [1, heads, T, head_dim], T tokens of all rows packed.
             key: [1, kv_heads, T, head_dim]; heads is a multiple of kv_heads.
             value: [1, kv_heads, T, head_dim].
             scaling: Factor of the scores; None is head_dim ** -0.5.
             window: How many last tokens a query sees, itself included; None sees all.
             softcap: Scores become softcap * tanh(score / softcap) (Gemma 2, arXiv:2408.00118).
+            rotation: Positions that are not applied to queries and keys yet.
 
         Returns:
             [1, T, heads, head_dim].
@@ -94,6 +97,8 @@ class PagedBatch:
         scaling = head_dim**-0.5 if scaling is None else scaling
         keys, values = tensors.layer(layer)
         if self._kernels != "triton":
+            if rotation is not None:
+                query, key = rotation.apply(query, key)
             _store(keys, key, index)
             _store(values, value, index)
             plain = _attend if self._kernels == "reference" else _attend_static
@@ -101,7 +106,10 @@ class PagedBatch:
         # Triton is installed where there is a GPU, and its kernels are compiled for the device at first use.
         from generation import triton_attention
 
-        triton_attention.store(keys, values, key, value, index.slots)
+        if rotation is None:
+            triton_attention.store(keys, values, key, value, index.slots)
+        else:
+            query = triton_attention.rotate_and_store(keys, values, query, key, value, index.slots, rotation)
         return triton_attention.attend(query, keys, values, index, scaling=scaling, window=window, softcap=softcap)
 
 

@@ -8,8 +8,9 @@ import torch
 import triton
 from torch import Tensor
 
+from generation.attention import Rotation
 from generation.paged_index import SPLIT_KEYS, PagedIndex
-from generation.triton_kernels import attend_kernel, reduce_kernel, store_kernel
+from generation.triton_kernels import attend_kernel, reduce_kernel, rotate_and_store_kernel, store_kernel
 
 _MIN_DOT = 16  # tl.dot needs every side at least this long
 _LONG_LANES = 64  # queries times grouped heads that a program of a long row takes
@@ -46,6 +47,62 @@ def store(keys: Tensor, values: Tensor, key: Tensor, value: Tensor, slots: Tenso
         KV_HEADS_PADDED=triton.next_power_of_2(kv_heads),
         HEAD_DIM_PADDED=triton.next_power_of_2(head_dim),
     )
+
+
+def rotate_and_store(
+    keys: Tensor, values: Tensor, query: Tensor, key: Tensor, value: Tensor, slots: Tensor, rotation: Rotation
+) -> Tensor:
+    """Normalise and rotate queries and keys, and store keys and values as `store` does.
+
+    Args:
+        keys: See `store`, as the others.
+        values: Changed.
+        query: [1, heads, T, head_dim], any strides.
+        key: Not rotated yet.
+        value: Any strides.
+        slots: [T] int32.
+        rotation: What `Rotation.apply` would do; all of it is float32 here and rounded once.
+
+    Returns:
+        [1, heads, T, head_dim]: the queries to attend with.
+    """
+    assert keys.is_contiguous()
+    assert values.is_contiguous()
+    cos, sin = rotation.cos.contiguous(), rotation.sin.contiguous()
+    query, key, value = _dense_heads(query), _dense_heads(key), _dense_heads(value)
+    _, heads, count, head_dim = query.shape
+    kv_heads = key.shape[1]
+    assert cos.shape == sin.shape == (1, count, head_dim), "positions of a part of each head"
+    rotated = torch.empty((1, count, heads, head_dim), dtype=query.dtype, device=query.device)
+    normed = rotation.query_norm is not None
+    rotate_and_store_kernel[(count, kv_heads)](
+        rotated,
+        keys,
+        values,
+        query,
+        key,
+        value,
+        cos,
+        sin,
+        rotation.query_norm if normed else cos,
+        rotation.key_norm if normed else cos,
+        slots,
+        query.stride(1),
+        query.stride(2),
+        key.stride(1),
+        key.stride(2),
+        value.stride(1),
+        value.stride(2),
+        rotation.eps,
+        KV_HEADS=kv_heads,
+        GROUP=heads // kv_heads,
+        HEAD_DIM=head_dim,
+        GROUP_PADDED=triton.next_power_of_2(heads // kv_heads),
+        HALF_PADDED=triton.next_power_of_2(head_dim // 2),
+        NORM=normed,
+        num_warps=1,
+    )
+    return rotated.transpose(1, 2)
 
 
 def attend(

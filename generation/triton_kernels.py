@@ -1,4 +1,4 @@
-"""Triton kernels for attention over a paged cache: store, attend, and the reduction of split keys.
+"""Triton kernels for attention over a paged cache: rotate, store, attend, and the reduction of split keys.
 
 One kernel attends; a program of it takes a tile of queries, all that share a key head (grouped heads x
 tokens), and walks the row's block table with the online softmax of FlashAttention-2 (Dao 2023,
@@ -53,6 +53,81 @@ def store_kernel(
     new_value = tl.load(value + heads * value_head_stride + token * value_token_stride + dims, mask=present)
     tl.store(keys + target, new_key, mask=present)
     tl.store(values + target, new_value, mask=present)
+
+
+@triton.jit
+def _rotate(states, norm, cos, sin, dims, present, eps, HEAD_DIM: tl.constexpr, NORM: tl.constexpr):
+    """Both halves of heads, normalised and rotated, float32; `states` points at their first numbers."""
+    HALF: tl.constexpr = HEAD_DIM // 2  # noqa: N806 - Triton's spelling of a constant
+    in_half = dims < HALF
+    first = tl.load(states + dims, mask=present & in_half, other=0.0).to(tl.float32)
+    second = tl.load(states + HALF + dims, mask=present & in_half, other=0.0).to(tl.float32)
+    if NORM:
+        squares = tl.sum(first * first + second * second, axis=1)[:, None]
+        factor = 1 / tl.sqrt(squares / HEAD_DIM + eps)
+        first *= factor * tl.load(norm + dims, mask=in_half, other=0.0).to(tl.float32)
+        second *= factor * tl.load(norm + HALF + dims, mask=in_half, other=0.0).to(tl.float32)
+    first_cos = tl.load(cos + dims, mask=in_half, other=0.0).to(tl.float32)
+    first_sin = tl.load(sin + dims, mask=in_half, other=0.0).to(tl.float32)
+    second_cos = tl.load(cos + HALF + dims, mask=in_half, other=0.0).to(tl.float32)
+    second_sin = tl.load(sin + HALF + dims, mask=in_half, other=0.0).to(tl.float32)
+    return first * first_cos - second * first_sin, second * second_cos + first * second_sin
+
+
+@triton.jit(do_not_specialize_on_alignment=["slots"])
+def rotate_and_store_kernel(
+    rotated,  # [T, heads, HEAD_DIM]
+    keys,  # [slots, KV_HEADS, HEAD_DIM]
+    values,
+    query,  # [heads, T, HEAD_DIM] with strides
+    key,  # [kv_heads, T, HEAD_DIM] with strides
+    value,
+    cos,  # [T, HEAD_DIM]
+    sin,
+    query_norm,  # [HEAD_DIM], not read without NORM
+    key_norm,
+    slots,  # [T]
+    query_head_stride,
+    query_token_stride,
+    key_head_stride,
+    key_token_stride,
+    value_head_stride,
+    value_token_stride,
+    eps,
+    KV_HEADS: tl.constexpr,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    GROUP_PADDED: tl.constexpr,
+    HALF_PADDED: tl.constexpr,
+    NORM: tl.constexpr,
+):
+    """One token and one key head per program, with the queries that share it."""
+    HALF: tl.constexpr = HEAD_DIM // 2  # noqa: N806 - Triton's spelling of a constant
+    token = tl.program_id(0).to(tl.int64)
+    kv_head = tl.program_id(1).to(tl.int64)
+    dims = tl.arange(0, HALF_PADDED)[None, :]
+    in_half = dims < HALF
+    one = tl.zeros([1, 1], dtype=tl.int64)
+    cos += token * HEAD_DIM
+    sin += token * HEAD_DIM
+
+    slot = tl.load(slots + token).to(tl.int64)
+    target = (slot * KV_HEADS + kv_head) * HEAD_DIM + dims
+    new_key = key + kv_head * key_head_stride + token * key_token_stride + one
+    first, second = _rotate(new_key, key_norm, cos, sin, dims, one == 0, eps, HEAD_DIM, NORM)
+    tl.store(keys + target, first.to(keys.dtype.element_ty), mask=in_half)
+    tl.store(keys + target + HALF, second.to(keys.dtype.element_ty), mask=in_half)
+    new_value = value + kv_head * value_head_stride + token * value_token_stride + dims
+    tl.store(values + target, tl.load(new_value, mask=in_half), mask=in_half)
+    tl.store(values + target + HALF, tl.load(new_value + HALF, mask=in_half), mask=in_half)
+
+    group = tl.arange(0, GROUP_PADDED)[:, None].to(tl.int64)
+    heads = kv_head * GROUP + group
+    states = query + heads * query_head_stride + token * query_token_stride
+    first, second = _rotate(states, query_norm, cos, sin, dims, group < GROUP, eps, HEAD_DIM, NORM)
+    target = (token * (KV_HEADS * GROUP) + heads) * HEAD_DIM + dims
+    tl.store(rotated + target, first.to(rotated.dtype.element_ty), mask=(group < GROUP) & in_half)
+    tl.store(rotated + target + HALF, second.to(rotated.dtype.element_ty), mask=(group < GROUP) & in_half)
 
 
 @triton.jit

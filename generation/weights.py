@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,13 @@ import torch
 from generation.accelerator import driver_version, multiplies_bfloat16, why_no_gpu
 from generation.adapter import merge_adapter, read_adapter
 from generation.attention import IMPLEMENTATION, Row, SlabBatch, register
+from generation.blocked_attention import is_faster
 from generation.config import ADAPTER_FILES, EngineConfig, ModelShape
 from generation.errors import ModelUnavailable
+from generation.fusing import fuse
 from generation.host_memory import default_cache_bytes, read_host_memory
 from generation.kv_cache import Slab
+from generation.linear import join_linears, prepare_linears
 from generation.types import ModelInfo
 
 if TYPE_CHECKING:
@@ -23,13 +27,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger("footnote.generation")
 
 _PROBE_TOKENS = 12
+# Of the norm of what a fused module computes; wrong positions or weights exceed it by far.
+_FUSED_TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 5e-3, torch.bfloat16: 3e-2}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModel:
     """A causal language model in evaluation mode, its attention replaced by `generation.attention`.
 
-    `kv_capacity_tokens` is how many tokens of keys and values fit in memory, all sequences together.
+    `kv_capacity_tokens` is how many tokens of keys and values fit in memory, all sequences together;
+    `blocked_attention` whether prompts attend in blocks of queries (`generation.blocked_attention`).
     """
 
     model: "PreTrainedModel"
@@ -42,6 +49,7 @@ class LoadedModel:
     dtype: torch.dtype
     device: torch.device
     kv_capacity_tokens: int
+    blocked_attention: bool = False
 
     @property
     def token_bytes(self) -> int:
@@ -58,7 +66,6 @@ def load_model(config: EngineConfig) -> LoadedModel:
     """
     from transformers import AutoModelForCausalLM, GgufConfig
 
-    from generation.linear import prepare_linears
     from generation.quantisation import check_device, gguf_file, quantise
 
     device = _device(config)
@@ -109,7 +116,13 @@ def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
     device = model.device
     name, dtype = _name(config.model), model.dtype
     shape = ModelShape.of(model.config, cap=config.context_window)
-    _use_our_attention(model, name, slab_shape=(shape.layers, 2, shape.kv_heads, _PROBE_TOKENS, shape.head_dim))
+    slab_shape = (shape.layers, 2, shape.kv_heads, _PROBE_TOKENS, shape.head_dim)
+    _use_our_attention(model, name, slab_shape=slab_shape)
+    fused = config.fuse and fuse(
+        model, probe=partial(_probe, model, slab_shape), tolerance=_FUSED_TOLERANCE[model.dtype]
+    )
+    if fused and device.type == "cuda" and config.weights == "native":
+        join_linears(model)
     window_bytes = shape.kv_bytes(shape.context_window, number_bytes=dtype.itemsize)
     budget = _kv_budget(config, device, window_bytes=window_bytes)
     capacity = budget // shape.kv_bytes(1, number_bytes=dtype.itemsize)
@@ -131,6 +144,13 @@ def adopt_model(model: "PreTrainedModel", config: EngineConfig) -> LoadedModel:
         dtype=dtype,
         device=device,
         kv_capacity_tokens=capacity,
+        blocked_attention=device.type == "cpu"
+        and is_faster(
+            heads=int(model.config.get_text_config().num_attention_heads),
+            kv_heads=shape.kv_heads,
+            head_dim=shape.head_dim,
+            dtype=dtype,
+        ),
     )
 
 
@@ -146,34 +166,47 @@ def _use_our_attention(model: "PreTrainedModel", name: str, *, slab_shape: tuple
     if not model.is_backend_compatible():  # type: ignore[no-untyped-call]
         raise ModelUnavailable(refusal)
     register()
-    device = model.device
-    ids = torch.arange(_PROBE_TOKENS, device=device)[None] % int(model.config.get_text_config().vocab_size)
-    slab = Slab(torch.zeros(slab_shape, dtype=model.dtype, device=device))
-    half = _PROBE_TOKENS // 2
     with torch.inference_mode():
+        ids = _probe_ids(model)
         expected = model(input_ids=ids, use_cache=False).logits[0, -1].float()
         model.set_attn_implementation(IMPLEMENTATION)
-        try:
-            for start in (0, half):  # two chunks, so that the second one reads the cache
-                got = (
-                    model(
-                        input_ids=ids[:, start : start + half],
-                        position_ids=torch.arange(start, start + half, device=device)[None],
-                        use_cache=False,
-                        past_key_values=None,
-                        logits_to_keep=torch.tensor([half - 1], device=device),
-                        ragged_batch=SlabBatch([Row(0, half, start, slab)]),
-                    )
-                    .logits[0, -1]
-                    .float()
-                )
-        except (RuntimeError, TypeError, AttributeError, IndexError, NotImplementedError) as error:
-            raise ModelUnavailable(refusal) from error
+    try:
+        got = _probe(model, slab_shape)
+    except (RuntimeError, TypeError, AttributeError, IndexError, NotImplementedError) as error:
+        raise ModelUnavailable(refusal) from error
     # A constant added to all logits changes nothing. Wrong attention is off by a large part of the whole.
-    expected, got = expected - expected.mean(), got - got.mean()
-    tolerance = 1e-3 if model.dtype == torch.float32 else 0.1
-    if not bool((got - expected).norm() <= tolerance * expected.norm()):  # also refuses NaN
+    expected = expected - expected.mean()
+    if not bool((got - expected).norm() <= _tolerance(model) * expected.norm()):  # also refuses NaN
         raise ModelUnavailable(refusal)
+
+
+def _tolerance(model: "PreTrainedModel") -> float:
+    """Of the norm of the logits: what their format's rounding may change."""
+    return 1e-3 if model.dtype == torch.float32 else 0.1
+
+
+def _probe_ids(model: "PreTrainedModel") -> torch.Tensor:
+    """[1, _PROBE_TOKENS] token ids, any."""
+    return torch.arange(_PROBE_TOKENS, device=model.device)[None] % int(model.config.get_text_config().vocab_size)
+
+
+@torch.inference_mode()
+def _probe(model: "PreTrainedModel", slab_shape: tuple[int, ...]) -> torch.Tensor:
+    """[vocab_size] float32, their mean taken away: the logits after the probe's tokens, by our attention."""
+    device, ids = model.device, _probe_ids(model)
+    slab = Slab(torch.zeros(slab_shape, dtype=model.dtype, device=device))
+    half = _PROBE_TOKENS // 2
+    for start in (0, half):  # two chunks, so that the second one reads the cache
+        logits: torch.Tensor = model(
+            input_ids=ids[:, start : start + half],
+            position_ids=torch.arange(start, start + half, device=device)[None],
+            use_cache=False,
+            past_key_values=None,
+            logits_to_keep=torch.tensor([half - 1], device=device),
+            ragged_batch=SlabBatch([Row(0, half, start, slab)]),
+        ).logits
+    last = logits[0, -1].float()
+    return last - last.mean()
 
 
 def _name(model: str) -> str:

@@ -7,6 +7,7 @@ from pydantic import SecretStr
 
 from app.access.authenticator import KeyLookup
 from app.db.keys import KeyRepository
+from app.errors import Conflict
 from app.types import Principal, Role
 
 _USER = "admin"
@@ -21,15 +22,20 @@ def ensure_first_key(keys: KeyRepository, configured: SecretStr | None, *, tenan
     """
     if keys.list(tenant_id=tenant_id):
         return
-    _, secret = keys.create(
-        tenant_id=tenant_id,
-        user_id=_USER,
-        name="first admin key",
-        role=Role.ADMIN,
-        collections=None,
-        expires_at=None,
-        secret=configured.get_secret_value() if configured is not None else None,
-    )
+    try:
+        _, secret = keys.create(
+            tenant_id=tenant_id,
+            user_id=_USER,
+            name="first admin key",
+            role=Role.ADMIN,
+            collections=None,
+            expires_at=None,
+            secret=configured.get_secret_value() if configured is not None else None,
+        )
+    except Conflict:
+        if not keys.list(tenant_id=tenant_id):
+            raise
+        return  # another process that starts at this moment was faster
     if configured is None:
         # Not through the log, which may be shipped elsewhere: the key is shown exactly once.
         sys.stderr.write(f"\n  First admin key (shown this once): {secret}\n")

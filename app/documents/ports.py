@@ -41,7 +41,7 @@ class Originals(Protocol):
 
         Raises:
             FileExistsError: There is an original of this name; it is left as it is.
-            StorageFull, StoreUnavailable: Nothing of this name is left.
+            StorageFull, StoreUnavailable: It is not stored; `delete` removes what is left where the store fell silent.
         """
         ...
 

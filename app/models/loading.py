@@ -213,6 +213,7 @@ def engine_config(settings: Settings, *, generator: str) -> EngineConfig:
         step_tokens=settings.step_tokens,
         context_window=settings.context_window,
         kv_cache_bytes=settings.kv_cache_mb << 20 if settings.kv_cache_mb is not None else None,
+        fuse=settings.fuse,
         weights=settings.weights,
         speculation=settings.speculation,
         draft_model=draft_model,

@@ -53,6 +53,11 @@ class EngineSettings(BaseModel, frozen=True):
         le=1_000_000_000,
         description="Most prompt tokens in the queue of the generator; further requests are refused (503).",
     )
+    fuse: bool = Field(
+        default=True,
+        description="Compute a local model's layers by fewer operations, where each gives the same result when the "
+        "model loads (Llama, Mistral, Qwen2, Qwen3).",
+    )
     speculation: bool = Field(
         default=True,
         description="Speculative decoding: draft tokens and verify several in one step where that is faster; "

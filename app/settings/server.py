@@ -42,8 +42,8 @@ class ServerSettings(BaseModel, frozen=True):
     originals_endpoint: str = Field(
         default="",
         pattern=r"^(|https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._-]+)*/?)$",
-        description="Base URL of the server that has the bucket, such as http://127.0.0.1:9000; empty is "
-        "AWS_ENDPOINT_URL, or AWS itself.",
+        description="Base URL of the server that has the bucket, such as https://minio.example:9000; "
+        "empty is AWS_ENDPOINT_URL, or AWS itself.",
     )
     originals_region: str = Field(
         default="", pattern=r"^[a-z0-9-]*$", description="Region of the bucket; empty is AWS_REGION, or us-east-1."

@@ -84,7 +84,7 @@ def points(*all_of_them: KillPoint) -> list[object]:
 
 
 @pytest.mark.parametrize("point", points(*UPLOADED))
-def test_a_retried_upload_is_one_document_with_its_bytes(
+def test_a1_a_retried_upload_is_one_document_with_its_bytes(
     server: ForkedServer, bucket: Bucket, point: KillPoint
 ) -> None:
     def upload() -> httpx.Response:
@@ -111,7 +111,7 @@ def test_a_retried_upload_is_one_document_with_its_bytes(
 
 
 @pytest.mark.parametrize("point", points(*REPLACED))
-def test_a_document_that_is_replaced_has_the_bytes_of_its_live_version(
+def test_a1_a_document_that_is_replaced_has_the_bytes_of_its_live_version(
     server: ForkedServer, bucket: Bucket, point: KillPoint
 ) -> None:
     server.start()
@@ -189,7 +189,7 @@ def between(bucket: Bucket, decide: Callable[[str, str], int | None]) -> Iterato
         forwarding.server_close()
 
 
-def test_a_large_upload_killed_between_its_parts_leaves_no_object_and_is_sent_again(
+def test_a1_a_large_upload_killed_between_its_parts_leaves_no_object_and_is_sent_again(
     bucket: Bucket, tmp_path: Path
 ) -> None:
     content, parts = TEXT.encode() * (20 * MiB // len(TEXT)), list[str]()
@@ -224,7 +224,7 @@ def test_a_large_upload_killed_between_its_parts_leaves_no_object_and_is_sent_ag
     assert list(bucket.held().values()) == [content]
 
 
-def test_a_bucket_that_fails_refuses_uploads_and_what_was_taken_is_read_later(
+def test_a15_a_bucket_that_fails_refuses_uploads_and_what_was_taken_is_read_later(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing: set[str] = set()

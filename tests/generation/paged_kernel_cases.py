@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from generation import triton_attention
+from generation.attention import Rotation
 from generation.config import EngineConfig
 from generation.memory import why_no_pages
-from generation.paged_attention import PagedBatch
+from generation.paged_attention import Kernels, PagedBatch
 from generation.paged_index import PagedIndex, PagedRow
 from generation.weights import LoadedModel, adopt_model
 from tests.generation.paged import LAYER, Shape, attend_in_steps, expected
@@ -44,6 +45,7 @@ if DEVICE == "cpu":
 
 F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
 TOLERANCE = {F32: 2e-5, F16: 4e-3, BF16: 3e-2}
+BOTH: tuple[Kernels, Kernels] = ("triton", "reference")
 # decoding in a fresh block, a chunk of exact blocks, a verification, a prefill beside them
 MIXED = [[16, 1], [32, 4], [5, 30], [1, 17]]
 LONG = [[530, 2], [255, 2]]  # three splits, nine tiles of keys; a row whose drafts lie in two splits
@@ -132,6 +134,49 @@ def test_a_padded_description_refilled_in_place_changes_no_bit_and_touches_nothi
     assert out.isfinite().all()
     changed = (fresh.nan_to_num(nan=7.0) != padded.nan_to_num(nan=7.0)).flatten(3).any(dim=3).nonzero().tolist()
     assert sorted(changed) == sorted([[LAYER, 2, 5], [LAYER, 20, 5], [LAYER, tensors.trash, 0]])
+
+
+@pytest.mark.parametrize("normed", [False, True])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Shape(dtype=F32, kv_heads=2, group=1, head_dim=16),
+        Shape(dtype=F32, kv_heads=3, group=3, head_dim=80),
+        Shape(dtype=F32, kv_heads=1, group=7, head_dim=128),
+        Shape(dtype=F16, kv_heads=2, group=4, head_dim=64),
+        Shape(dtype=BF16, kv_heads=2, group=6, head_dim=128),
+    ],
+    ids=str,
+)
+def test_positions_are_applied_as_the_reference_does_and_nothing_else_is_touched(shape: Shape, normed: bool) -> None:
+    shape = replace(shape, device=DEVICE)
+    tensors = [shape.poisoned_tensors(6) for _ in range(2)]
+    rows = [PagedRow(0, 18, 0, [4, 1]), PagedRow(18, 19, 0, [2])]
+    heads = shape.kv_heads * shape.group
+    generator = torch.Generator().manual_seed(3)
+
+    def noise(*sizes: int) -> Tensor:
+        return torch.randn(sizes, generator=generator).to(DEVICE, shape.dtype)
+
+    # As columns of one product, side by side in memory.
+    joint = noise(1, 19, heads + 2 * shape.kv_heads, shape.head_dim).transpose(1, 2)
+    query, key, value = joint.split([heads, shape.kv_heads, shape.kv_heads], 1)
+    cos, sin = noise(2, 1, 19, shape.head_dim)
+    rotation = Rotation(cos, sin)
+    if normed:
+        rotation = Rotation(cos, sin, noise(shape.head_dim), noise(shape.head_dim), 1e-5)
+
+    got, expected = (
+        PagedBatch.build(one, rows, kernels=kernels).attend(
+            LAYER, query, key, value, scaling=None, window=None, softcap=None, rotation=rotation
+        )
+        for one, kernels in zip(tensors, BOTH, strict=True)
+    )
+
+    limit = TOLERANCE[shape.dtype]
+    torch.testing.assert_close(got, expected, atol=4 * limit, rtol=limit)
+    torch.testing.assert_close(tensors[0].keys, tensors[1].keys, equal_nan=True, atol=4 * limit, rtol=limit)
+    torch.testing.assert_close(tensors[0].values, tensors[1].values, equal_nan=True, atol=0, rtol=0)
 
 
 @pytest.fixture

@@ -17,9 +17,10 @@ pytest.importorskip("triton")
 import triton
 
 from generation import triton_attention
+from generation.attention import Rotation
 from generation.paged_cache import PagedTensors
 from generation.paged_index import PagedIndex, PagedRow
-from generation.triton_kernels import attend_kernel, reduce_kernel, store_kernel
+from generation.triton_kernels import attend_kernel, reduce_kernel, rotate_and_store_kernel, store_kernel
 from tests.generation.launches import Launches
 
 TOOLS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
@@ -38,15 +39,20 @@ REGISTERS = 65_536  # of a multiprocessor
 def launched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Launches]:
     """The kernels' stand-ins; what they compile is compiled now, not found in a cache."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    kernels = {"store": Launches(store_kernel), "attend": Launches(attend_kernel), "reduce": Launches(reduce_kernel)}
+    kernels = {
+        "store": Launches(store_kernel),
+        "rotate_and_store": Launches(rotate_and_store_kernel),
+        "attend": Launches(attend_kernel),
+        "reduce": Launches(reduce_kernel),
+    }
     for name, kernel in kernels.items():
         monkeypatch.setattr(triton_attention, f"{name}_kernel", kernel)
     monkeypatch.setattr(triton_attention, "_interpreted", lambda: False)  # nor are stand-ins JIT functions
     return kernels
 
 
-def launch(queries: int, *, past: int) -> None:
-    """One row of a step."""
+def launch(queries: int, *, past: int, normed: bool = False) -> None:
+    """One row of a step, stored as it is, then rotated."""
     tensors = PagedTensors(
         layers=1,
         kv_heads=KV_HEADS,
@@ -62,6 +68,10 @@ def launch(queries: int, *, past: int) -> None:
     )
     keys, values = tensors.layer(0)
     triton_attention.store(keys, values, new, new, index.slots)
+    cos, sin = torch.zeros(2, 1, queries, HEAD_DIM, dtype=torch.bfloat16)
+    norm = torch.zeros(HEAD_DIM, dtype=torch.bfloat16) if normed else None
+    rotation = Rotation(cos, sin, norm, norm, 1e-6)
+    query = triton_attention.rotate_and_store(keys, values, query, new, new, index.slots, rotation)
     triton_attention.attend(query, keys, values, index, scaling=0.1, window=None, softcap=None)
 
 
@@ -100,3 +110,14 @@ def test_reading_a_prompt_multiplies_by_warp_groups(launched: dict[str, Launches
     assert (resources["STACK"], resources["LOCAL"]) == (0, 0)
     assert attend.metadata.shared <= 82_000, "two programs a multiprocessor"
     assert "wgmma" in attend.asm["ptx"] and "cp.async" in attend.asm["ptx"]
+
+
+def test_rotating_behind_a_norm_keeps_everything_in_registers(launched: dict[str, Launches], tmp_path: Path) -> None:
+    launch(1, past=600, normed=True)
+
+    rotate = launched["rotate_and_store"].compiled()
+
+    resources = used(rotate, tmp_path)
+    assert (resources["STACK"], resources["LOCAL"]) == (0, 0)
+    assert rotate.metadata.shared <= 1024, "nothing but the sums of squares"
+    assert rotate.asm["ptx"].count("ld.global.v4") >= 1, "several numbers at once"

@@ -6,6 +6,8 @@ each in a CUDA graph.
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +16,10 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, LlamaConfig, Qwen3Config
 
+from generation import fusing
 from generation.attention import IMPLEMENTATION, register
+from generation.fusing import fuse
+from generation.linear import join_linears
 from generation.memory import StepInputs
 from generation.paged_attention import PagedBatch
 from generation.paged_cache import PagedTensors
@@ -37,24 +42,29 @@ CONFIGS: dict[str, Any] = {
 
 @pytest.fixture
 def stored_and_attended(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Takes the place of our own kernels: store, attend, and the sum over split keys, one launch each."""
+    """Takes the place of our own kernels: rotate and store, attend, and the sum over split keys, one launch each."""
     counts: Counter[str] = Counter()
     kernels = ModuleType("generation.triton_attention")
 
     def store(*_: Tensor) -> None:
         counts["store"] += 1
 
+    def rotate_and_store(keys: Tensor, values: Tensor, query: Tensor, *_: object) -> Tensor:
+        counts["rotate and store"] += 1
+        return torch.empty_like(query)
+
     def attend(query: Tensor, *_: Any, **__: Any) -> Tensor:
         counts.update(("attend", "reduce"))
         return torch.empty_like(query.transpose(1, 2))
 
-    kernels.store, kernels.attend = store, attend  # type: ignore[attr-defined]
+    for kernel in (store, rotate_and_store, attend):
+        setattr(kernels, kernel.__name__, kernel)
     monkeypatch.setitem(sys.modules, kernels.__name__, kernels)
     monkeypatch.setattr(sys.modules["generation"], "triton_attention", kernels, raising=False)
     return counts
 
 
-def launches(family: str, layers: int, ours: Counter[str]) -> Counter[str]:
+def launches(family: str, layers: int, ours: Counter[str], *, fused: bool) -> Counter[str]:
     """Of a step of single tokens after prompts of 2,000."""
     device = torch.device("meta")
     register()
@@ -70,9 +80,8 @@ def launches(family: str, layers: int, ours: Counter[str]) -> Counter[str]:
     batch = PagedBatch(tensors, PagedIndex(tensors, rows), kernels="triton")
     ids, positions = torch.zeros((2, 1, ROWS), dtype=torch.int64, device=device)
     inputs = StepInputs(ids, positions, torch.arange(ROWS, device=device), batch)
-    ours.clear()
-    counted = KernelCount()
-    with torch.inference_mode(), counted:
+
+    def step() -> None:
         model(
             input_ids=inputs.ids,
             position_ids=inputs.positions,
@@ -81,14 +90,46 @@ def launches(family: str, layers: int, ours: Counter[str]) -> Counter[str]:
             logits_to_keep=inputs.kept,
             ragged_batch=inputs.batch,
         )
+
+    counted = KernelCount()
+    with torch.inference_mode():
+        if fused:
+            with verdict_without_numbers():
+                assert fuse(model, probe=step, tolerance=0.0) > 0
+            assert join_linears(model) == 5 * layers
+        ours.clear()
+        with counted:
+            step()
     return counted.kernels + ours
 
 
-@pytest.mark.parametrize(("family", "most"), [("llama", 40), ("qwen3", 56)])
-def test_a_decode_step_launches_no_more_kernels_than_it_did(
+@contextmanager
+def verdict_without_numbers() -> Iterator[None]:
+    """There are no numbers on this device to compare."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fusing, "_same", lambda *_, **__: True)
+        yield
+
+
+@pytest.mark.parametrize(("family", "most"), [("llama", 13), ("qwen3", 13)])
+def test_a_fused_layer_that_decodes_launches_no_more_kernels_than_it_did(
     family: str, most: int, stored_and_attended: Counter[str]
 ) -> None:
-    two, three = (launches(family, layers, stored_and_attended) for layers in (2, 3))
+    two, three = (launches(family, layers, stored_and_attended, fused=True) for layers in (2, 3))
+
+    a_layer = three - two
+
+    assert a_layer["rotate and store"] == a_layer["attend"] == a_layer["reduce"] == 1
+    assert a_layer["aten.linear"] <= 4, "queries with keys and values, output, gate with up, down"
+    assert a_layer.total() <= most, dict(a_layer)
+    assert three.total() - 3 * a_layer.total() <= 20, "embedding, positions, the last norm, logits"
+
+
+@pytest.mark.parametrize(("family", "most"), [("llama", 40), ("qwen3", 56)])
+def test_a_layer_as_transformers_has_it_launches_no_more_kernels_than_it_did(
+    family: str, most: int, stored_and_attended: Counter[str]
+) -> None:
+    two, three = (launches(family, layers, stored_and_attended, fused=False) for layers in (2, 3))
 
     a_layer = three - two
 

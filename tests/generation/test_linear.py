@@ -13,10 +13,24 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from generation.linear import HalfProduct, Product, Sibling, Siblings, packs, prepare_linears, replace_linears
+from generation.linear import (
+    HalfProduct,
+    LaidOutProduct,
+    Product,
+    Sibling,
+    Siblings,
+    lays_out,
+    packs,
+    prepare_linears,
+    replace_linears,
+)
 from tests.generation.tiny import CONFIGS, VOCAB, tiny_model
 
 needs_fbgemm = pytest.mark.skipif(not packs(), reason="this build of torch has no FBGEMM")
+needs_bfloat16 = pytest.mark.skipif(
+    not torch.ops.mkldnn._is_mkldnn_bf16_supported(),  # noqa: SLF001 - torch has no public name for it
+    reason="this processor has no bfloat16 products of oneDNN",
+)
 PROMPT = torch.arange(3, 40)[None] % VOCAB
 
 
@@ -171,7 +185,7 @@ def test_other_formats_and_subclasses_are_left_alone():
     class Gate(nn.Linear):
         pass
 
-    half, gate = nn.Linear(8, 8).bfloat16(), Gate(8, 8)
+    half, gate = nn.Linear(8, 8).half(), Gate(8, 8)
     model = nn.Sequential(half, gate)
 
     assert prepare_linears(model) == 0
@@ -179,6 +193,76 @@ def test_other_formats_and_subclasses_are_left_alone():
     assert model[1] is gate
     assert half.weight.is_contiguous()
     assert gate.weight.is_contiguous()
+
+
+@needs_bfloat16
+@given(rows=sizes, width=sizes, out=sizes, bias=st.booleans(), seed=st.integers(0, 99))
+def test_a_product_laid_out_for_onednn_equals_the_plain_one(rows, width, out, bias, seed):
+    weight, x = numbers(out, width, seed=seed).bfloat16(), numbers(2, rows, width, seed=seed + 1).bfloat16()
+    added = numbers(out, seed=seed + 2).bfloat16() if bias else None
+
+    y = LaidOutProduct(weight, added)(x)
+
+    exact = functional.linear(x.double(), weight.double(), None if added is None else added.double())
+    assert y.dtype == torch.bfloat16
+    assert y.shape == exact.shape
+    assert ((y - exact).abs() <= exact.abs() / 128 + 1e-3 * (x.double().abs() @ weight.double().abs().T + 1)).all()
+
+
+@needs_bfloat16
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 1, 3), (0, 3), (1, 0, 3)])
+def test_a_laid_out_product_has_the_shape_of_the_plain_one(shape):
+    weight, x = numbers(5, 3, seed=1).bfloat16(), torch.randn(shape).bfloat16()
+
+    torch.testing.assert_close(LaidOutProduct(weight, None)(x), functional.linear(x, weight))
+
+
+@needs_bfloat16
+@pytest.mark.parametrize("family", sorted(CONFIGS))
+def test_a_bfloat16_model_is_laid_out_where_that_is_faster_and_its_logits_stay(family, monkeypatch):
+    model = tiny_model(family, attention="eager").bfloat16()
+    monkeypatch.setattr("generation.linear.lays_out", lambda _: True)
+    exact = tiny_model(family, attention="eager").bfloat16().float()
+    with torch.inference_mode():
+        before, expected = model(PROMPT, use_cache=False).logits, exact(PROMPT, use_cache=False).logits
+    count = len(linear_weights(model))
+
+    assert prepare_linears(model) == count
+
+    with torch.inference_mode():
+        after = model(PROMPT, use_cache=False).logits
+    assert not linear_weights(model)
+    assert after.dtype == torch.bfloat16
+    assert (after - expected).norm() <= 1.2 * (before - expected).norm()
+
+
+@needs_bfloat16
+def test_a_bfloat16_model_stays_as_it_is_where_another_layout_is_no_faster(monkeypatch):
+    model = tiny_model("llama", attention="eager").bfloat16()
+    before = linear_weights(model)
+    monkeypatch.setattr("generation.linear.lays_out", lambda _: False)
+
+    assert prepare_linears(model) == 0
+
+    after = linear_weights(model)
+    assert after.keys() == before.keys()
+    assert all(after[name] is before[name] for name in before)
+
+
+@needs_bfloat16
+@pytest.mark.parametrize(
+    ("one_row", "a_prompt", "verdict"), [(0.5, 0.9, True), (0.89, 1.04, True), (0.95, 0.5, False), (0.5, 1.2, False)]
+)
+def test_a_layout_is_chosen_by_what_products_take(monkeypatch, one_row, a_prompt, verdict):
+    seconds = iter([[1.0, one_row], [2.0, 2 * a_prompt]])
+    monkeypatch.setattr("generation.linear.fastest", lambda calls, *, rounds: next(seconds))
+
+    assert lays_out(nn.Sequential(nn.Linear(8, 8)).bfloat16()) is verdict
+
+
+def test_only_bfloat16_weights_are_laid_out_for_onednn():
+    assert not lays_out(nn.Sequential(nn.Linear(8, 8)))
+    assert not lays_out(nn.Sequential())
 
 
 class CountingProduct(Product):

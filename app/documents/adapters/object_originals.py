@@ -19,7 +19,7 @@ from app.errors import StoreUnavailable
 from app.telemetry.logs import logger
 
 if TYPE_CHECKING:
-    from obstore.store import S3Config
+    from obstore.store import ClientConfig, S3Config
 
 _FOLDER = "originals/"
 _BLOCK = 1 << 20
@@ -39,7 +39,7 @@ def bucket(name: str, *, prefix: str = "", endpoint: str = "", region: str = "")
     Args:
         name: Of the bucket, which exists.
         prefix: Put before the key of each object; may be empty.
-        endpoint: Base URL of the server, by HTTP or HTTPS.
+        endpoint: Base URL of the server; only one that is named here may be HTTP without TLS.
         region: Of the bucket.
     """
     config: S3Config = {}
@@ -47,16 +47,18 @@ def bucket(name: str, *, prefix: str = "", endpoint: str = "", region: str = "")
         config["endpoint"] = endpoint
     if region:
         config["region"] = region
+    options: ClientConfig = {
+        "connect_timeout": timedelta(seconds=5),
+        "read_timeout": timedelta(minutes=1),  # of a wait, or of sending a part
+        "timeout": timedelta(days=1),  # of a whole request: a large original is read slowly by who has it sent
+    }
+    if endpoint.startswith("http://"):
+        options["allow_http"] = True
     return S3Store(
         name,
         config=config,
         prefix=prefix or None,
-        client_options={
-            "allow_http": endpoint.startswith("http://"),
-            "connect_timeout": timedelta(seconds=5),
-            "read_timeout": timedelta(minutes=1),  # of a wait, or of sending a part
-            "timeout": timedelta(days=1),  # of a whole request: a large original is read slowly by who has it sent
-        },
+        client_options=options,
         retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=20)},
     )
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
+from pydantic import SecretStr
 
+from app.access.startup_keys import ensure_first_key
 from app.api.application import create_app
 from app.db.index_generations import IndexGenerationRepository
+from app.db.keys import KeyRepository
 from app.db.migration import downgrade, upgrade
 from app.db.presence import leads, living, require_alone
 from app.db.session import Database
@@ -22,6 +25,7 @@ from app.models.extractive import NoEngine
 from app.server.bootstrap import build
 from app.server.sharing import REQUIREMENTS, of_worker, require_shareable
 from app.settings import Settings, load_settings
+from app.types import ApiKey
 from retrieval.types import EmbedderInfo
 from tests.app.server.stations import state_with, stations
 from tests.postgres import empty_postgres
@@ -169,6 +173,38 @@ def test_two_first_starts_make_one_generation(url: str) -> None:
         database.close()
 
     assert len(found) == 4 and len(set(found)) == 1
+
+
+def test_first_starts_at_the_same_time_make_one_admin_key(url: str) -> None:
+    together = threading.Barrier(3)
+    failed: list[BaseException] = []
+
+    class Keys(KeyRepository):
+        def list(self, *, tenant_id: str) -> tuple[ApiKey, ...]:
+            found = super().list(tenant_id=tenant_id)
+            with suppress(threading.BrokenBarrierError):
+                together.wait(timeout=30)  # none has made it when all have looked
+            together.abort()
+            return found
+
+    def start() -> None:
+        database = Database.open(url)
+        try:
+            ensure_first_key(Keys(database), SecretStr(ADMIN_KEY), tenant_id="default", address="")
+        except BaseException as error:  # noqa: BLE001 - told by the thread that waits
+            failed.append(error)
+        finally:
+            database.close()
+
+    threads = [threading.Thread(target=start) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    database = Database.open(url)
+    assert (failed, len(KeyRepository(database).list(tenant_id="default"))) == ([], 1)
+    database.close()
 
 
 def test_a_worker_loads_no_model_but_the_embedder(tmp_path: Path) -> None:
