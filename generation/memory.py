@@ -260,6 +260,8 @@ def _attend_once(loaded: "LoadedModel", kernels: Literal["reference", "triton"])
     cos, sin = noise(2, 1, queries, loaded.head_dim)
     norm = noise(loaded.head_dim)
     first = [states[:, :, :queries] for states in (query, key, value)]
-    for rotation in (Rotation(cos, sin), Rotation(cos, sin, norm, norm, 1e-6)):
-        attended.append(batch.attend(0, *first, scaling=None, window=None, softcap=None, rotation=rotation))
+    attended.extend(
+        batch.attend(0, *first, scaling=None, window=None, softcap=None, rotation=rotation)
+        for rotation in (Rotation(cos, sin), Rotation(cos, sin, norm, norm, 1e-6))
+    )
     return torch.cat(attended, 1).float()
