@@ -104,7 +104,9 @@ def searching(server: ForkedServer) -> Iterator[Path]:
 async def test_a_search_is_stopped_before_it_found_anything(
     open_page: Opening, tenant: Tenant, server: ForkedServer, searching: Path
 ) -> None:
-    tenant.upload("harbour.txt", HARBOUR)
+    document = tenant.upload("harbour.txt", HARBOUR)
+    overview = f"/v1/documents/{document}/overview"
+    wait_until(lambda: tenant.http.get(overview).json()["state"] == "ready")  # whose questions were searched for
     page = await open_page(tenant)
 
     def hung_up() -> list[str]:
@@ -112,7 +114,12 @@ async def test_a_search_is_stopped_before_it_found_anything(
         counted = tenant.http.get("/metrics").text.splitlines()
         return [line for line in counted if 'route="/v1/ask",status="499"' in line]
 
-    before = hung_up()
+    def searches() -> list[str]:
+        """How the embedding of questions ended."""
+        asked = "/v1/admin/usage/events?start_time=0&operations=embed_query"
+        return [line["status"] for line in tenant.http.get(asked).json()["data"]]
+
+    before, searched = hung_up(), len(searches())
     await begin(page, f"Who left the harbour, told {AT_LENGTH}?")
     await page.locator(".ask-waiting", has_text="Searching your documents…").wait_for()
     # The page says so as soon as it is asked, and begins a conversation before it asks the server.
@@ -123,12 +130,7 @@ async def test_a_search_is_stopped_before_it_found_anything(
     wait_until(lambda: hung_up() != before)
     searching.unlink()
 
-    def searches() -> list[str]:
-        """How the embedding of questions ended."""
-        asked = "/v1/admin/usage/events?start_time=0&operations=embed_query"
-        return [line["status"] for line in tenant.http.get(asked).json()["data"]]
-
-    wait_until(lambda: len(searches()) == 1)  # what had begun is on the bill
+    wait_until(lambda: len(searches()) == searched + 1)  # what had begun is on the bill
     assert turns(tenant, page) == []
     assert tenant.http.get("/v1/usage").json()["today"]["completions"]["output_tokens"] == 0
     turn = await ask(page, QUESTION)

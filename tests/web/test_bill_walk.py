@@ -12,6 +12,7 @@ import pytest
 
 from tests.app.answering.answerers import QuotesAs
 from tests.app.cli.command_line import CommandLine
+from tests.app.server.embedder_swaps import wait_until
 from tests.faults.forked import ForkedServer
 from tests.installation import installed
 from tests.server import ADMIN_KEY
@@ -72,9 +73,13 @@ def number(text: str) -> int:
 async def test_three_answers_are_the_same_on_every_bill(
     open_page: Opening, tenant: Tenant, footnote: CommandLine
 ) -> None:
-    tenant.upload("harbour.txt", HARBOUR)
+    document = tenant.upload("harbour.txt", HARBOUR)
+    overview = f"/v1/documents/{document}/overview"
+    wait_until(lambda: tenant.http.get(overview).json()["state"] == "ready")
     (indexing,) = report(tenant)
-    assert (indexing["num_answers"], indexing["num_model_requests"]) == (0, 1)
+    assert (indexing["num_answers"], indexing["num_model_requests"]) == (0, 3), (
+        "it is embedded, and one question is asked of it"
+    )
 
     page = await open_page(tenant)
     turn = await ask(page, QUESTIONS[0])

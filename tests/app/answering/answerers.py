@@ -1,7 +1,6 @@
 """An `Answerer` made of few parts, for tests."""
 
 from enum import StrEnum
-from typing import cast
 
 from app.answering.answerer import Answerer
 from app.answering.closing import CitationRecord, Closing
@@ -29,6 +28,7 @@ from app.usage.ledger.ledger import Ledger
 from generation.ports import Engine, Tokenizer
 from retrieval.memo import Memo
 from tests.app.answering.absent import NoConversations, NoOverviews, NoRecord, NoReplies, WordsAlone
+from tests.retrieval.fakes import HashingEmbedder
 
 
 class QuotesAs(StrEnum):
@@ -65,7 +65,10 @@ def make_answerer(
     memo = Memo()
     window = engine.info.context_window
     quoting = Quoting(
-        passage_reader=passage_reader or cast(PassageReader, None), tokenizer=tokenizer, limits=limits, window=window
+        passage_reader=passage_reader or PassageReader(embedder=HashingEmbedder(max_tokens=64)),
+        tokenizer=tokenizer,
+        limits=limits,
+        window=window,
     )
     asking = ASKING[model_class]
     generating = Generating(
