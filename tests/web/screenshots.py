@@ -207,13 +207,14 @@ class Camera:
         page.goto(f"{self._url}/{place}")
         page.locator(awaited).first.wait_for()
 
-    def take(self, page: "Page", name: str) -> None:
-        """Write a picture.
+    def take(self, page: "Page", name: str, *, still: bool = True) -> None:
+        """Write a picture, once nothing moves any more unless it is of something that does.
 
         Raises:
             SystemExit: It is too large to be kept with the source.
         """
-        page.wait_for_function(STILL)
+        if still:
+            page.wait_for_function(STILL)
         path = self._out / f"{name}.png"
         size = len(page.screenshot(path=path, animations="disabled"))
         print(f"  {path}: {size // 1000} kB")
@@ -240,8 +241,10 @@ def photograph_wording(camera: Camera) -> None:
         page.get_by_label("Your question").fill(_WORDED)
         page.get_by_label("Your question").press("Enter")
         page.locator(".ask-answer[aria-busy=true] > .ask-text").wait_for()
-        camera.take(page, "wording-light")
+        page.locator(".ask-turn").last.evaluate("turn => turn.scrollIntoView()")
+        camera.take(page, "wording-light", still=False)
         page.get_by_role("button", name="Ask", exact=True).wait_for(timeout=600_000)
+        page.locator(".ask-turn").last.evaluate("turn => turn.scrollIntoView()")
         camera.take(page, "worded-light")
 
 

@@ -18,8 +18,10 @@ _CHUNKS = 100
 _ASKS = 60
 _QUESTIONS = 10
 _CLIENTS = 8
-_MOST_STATEMENTS = 40
-"""For one ask, from authentication to its citations; transactions' beginnings and ends are among them."""
+_MOST_STATEMENTS = 26
+"""For one ask, from authentication to its citations. Beginnings and ends of transactions are not among them: how many
+requests share a transaction depends on what else the machine does."""
+_OF_TRANSACTIONS = frozenset({"BEGIN", "COMMIT", "ROLLBACK"})
 
 
 def test_every_ask_is_answered_and_settled_once_with_few_statements(tmp_path: Path) -> None:
@@ -46,7 +48,8 @@ def test_every_ask_is_answered_and_settled_once_with_few_statements(tmp_path: Pa
     assert set(answered) <= cited
     assert {row.status for row in rows} == {"completed"}, "nothing is left open"
     assert sum(row.operation == "embed_query" for row in rows) <= 2 * _QUESTIONS, "a known question calls no model"
-    assert sum(said.said.values()) / _ASKS <= _MOST_STATEMENTS, dict(said.said)
+    statements = sum(count for verb, count in said.said.items() if verb not in _OF_TRANSACTIONS)
+    assert statements / _ASKS <= _MOST_STATEMENTS, dict(said.said)
 
 
 async def _ask_all(state: State, questions: list[str]) -> list[Reply]:
