@@ -132,7 +132,8 @@ class VectorTable:
         A row that is there is replaced: another process may fill in the same ones.
         """
         if self._halfvec_oid is None:
-            self._halfvec_oid = connection.execute(sa.text("SELECT CAST('halfvec' AS regtype)::oid")).scalar_one()
+            # a function is called by each execution; a cast would stay what it was when the statement was prepared
+            self._halfvec_oid = connection.execute(sa.text("SELECT to_regtype('halfvec')::oid")).scalar_one()
         packs(connection).execute(
             self._insert,
             {

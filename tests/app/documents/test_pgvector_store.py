@@ -22,6 +22,7 @@ from retrieval.types import Comparison, Scope
 from tests.app.db.samples import EMBEDDER
 from tests.app.documents.shelf import EQUAL, Deletion, Moment, Open, Shelf
 from tests.databases import migrated_file, postgres_database, sqlite_database
+from tests.postgres import empty_postgres
 
 __all__ = ["migrated_file", "postgres_database", "sqlite_database"]
 
@@ -354,15 +355,17 @@ def test_without_a_pgvector_that_scans_its_index_again_the_start_is_refused(
         require_pgvector(connection)
 
 
-def test_who_may_not_create_extensions_is_told_who_may(postgres_database: Database) -> None:
-    with postgres_database.write() as connection:
-        connection.exec_driver_sql("DROP EXTENSION IF EXISTS vector CASCADE")
-        connection.exec_driver_sql("CREATE ROLE guest")
-    try:
-        with postgres_database.write() as connection:  # ends as it must after an error: nothing is kept
-            connection.exec_driver_sql("SET LOCAL ROLE guest")
-            with pytest.raises(SetupError, match="run `CREATE EXTENSION vector` as an administrator"):
-                require_pgvector(connection)
-    finally:
-        with postgres_database.write() as connection:
-            connection.exec_driver_sql("DROP ROLE guest")
+def test_who_may_not_create_extensions_is_told_who_may() -> None:
+    with empty_postgres() as url:  # one without the extension: that of other tests must not lose it
+        database = Database.open(url)
+        with database.write() as connection:
+            connection.exec_driver_sql("CREATE ROLE guest")
+        try:
+            with database.write() as connection:  # ends as it must after an error: nothing is kept
+                connection.exec_driver_sql("SET LOCAL ROLE guest")
+                with pytest.raises(SetupError, match="run `CREATE EXTENSION vector` as an administrator"):
+                    require_pgvector(connection)
+        finally:
+            with database.write() as connection:
+                connection.exec_driver_sql("DROP ROLE guest")
+            database.close()
