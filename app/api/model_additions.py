@@ -87,8 +87,12 @@ async def add_model(
     def begin() -> Addition:
         found = additions.add(body.model, accept_terms=body.accept_terms)
         detail = {"commit": found.commit, "licence": found.licence}
-        with database.write() as connection:
-            access.audit.record_in(connection, principal, "model.added", found.model, detail, request_id=request_id)
+        try:
+            with database.write() as connection:
+                access.audit.record_in(connection, principal, "model.added", found.model, detail, request_id=request_id)
+        except Exception:
+            additions.cancel(found.id)  # nothing goes on that the audit log does not have
+            raise
         return found
 
     return AdditionBody.of(await corpus.page_threads.run(begin, party=principal.tenant_id))

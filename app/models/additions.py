@@ -23,6 +23,7 @@ from app.models.hub import download, hub_name, look_up, work_folder
 
 _KEPT = 20  # additions that are remembered
 _OFFLINE = "HF_HUB_OFFLINE"
+_OURS = "FOOTNOTE_"  # settings, secrets among them, of which the process needs none
 
 
 class AdditionState(StrEnum):
@@ -61,9 +62,12 @@ class ModelAdditions:
     """
 
     def __init__(self, *, models_dir: Path, command: Sequence[str] = (), environment: Mapping[str, str] | None = None):
-        """`command` and `environment` are those of the process; without them this module runs, as the server does.
+        """Add nothing yet. A server that was started with HF_HUB_OFFLINE adds nothing at all.
 
-        A server that was started with HF_HUB_OFFLINE adds nothing.
+        Args:
+            models_dir: Where models are put.
+            command: Of the process; empty runs this module.
+            environment: Of the server, None for this process's; the other gets it without the settings of Footnote.
         """
         self._models_dir = models_dir
         self._command = command or (sys.executable, "-m", "app.models.additions")
@@ -148,7 +152,11 @@ class ModelAdditions:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**self._environment, _OFFLINE: "0", "HF_HUB_DISABLE_PROGRESS_BARS": "1"},
+            env={
+                **{name: value for name, value in self._environment.items() if not name.startswith(_OURS)},
+                _OFFLINE: "0",
+                "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            },
         )
 
     def _told(self, process: subprocess.Popen[str], *, accept_terms: bool) -> Mapping[str, Any]:

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 from fastapi.testclient import TestClient
 
+from app.db.audit import AuditLog
+from app.errors import StoreUnavailable
 from app.models.additions import ModelAdditions
 from app.server.state import State
 from tests.app.api.conftest import client_of
@@ -81,3 +83,18 @@ def test_a_model_that_the_hub_does_not_have_is_named(adding: TestClient, hub: Hu
     assert refused.status_code == 422
     assert "someone/else" in refused.json()["detail"]
     assert listed(adding) == []
+
+
+def test_a_model_that_the_audit_log_cannot_have_is_not_added(
+    adding: TestClient, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = hub.held["model.safetensors"] = threading.Event()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise StoreUnavailable("The database does not answer.")
+
+    monkeypatch.setattr(AuditLog, "record_in", refuse)
+
+    assert adding.post("/v1/admin/models", json={"model": NAME}).status_code == 503
+    assert [one["state"] for one in listed(adding)] == ["cancelled"]
+    held.set()

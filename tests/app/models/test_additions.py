@@ -142,3 +142,15 @@ def test_a_server_that_may_ask_no_hub_asks_none(hub: Hub, tmp_path: Path) -> Non
 def test_an_addition_that_is_not_known_is_not_cancelled(additions: ModelAdditions) -> None:
     with pytest.raises(NotFound):
         additions.cancel("mod_1")
+
+
+def test_the_process_gets_no_setting_of_the_server(hub: Hub, tmp_path: Path) -> None:
+    shown = tmp_path / "environment"
+    command = ("sh", "-c", f"env > {shown}")
+    environment = {**environment_of(hub), "FOOTNOTE_ADMIN_KEY": "fn_secret"}
+
+    with pytest.raises(InvalidRequest):
+        ModelAdditions(models_dir=tmp_path, command=command, environment=environment).add(NAME, accept_terms=False)
+
+    assert "FOOTNOTE_" not in shown.read_text()
+    assert "HF_ENDPOINT" in shown.read_text()

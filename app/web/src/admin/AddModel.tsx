@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useState } from "react";
 import { Problem, request } from "../api/http";
 import type { ModelAddition } from "../api/types";
 import { t } from "../strings";
@@ -26,6 +26,10 @@ export function AddModel({ proposed }: { proposed: string | null }) {
     refetchInterval: ({ state }) =>
       state.data?.data.some((one) => one.state === "downloading") ? REFRESHED_MS : false,
   });
+  const added = additions.data?.data.filter((one) => one.state === "added").length ?? 0;
+  useEffect(() => {
+    if (added > 0) void cache.invalidateQueries({ queryKey: ["generators"] });
+  }, [added, cache]);
   const add = useMutation({
     mutationFn: () =>
       request<ModelAddition>("v1/admin/models", {
