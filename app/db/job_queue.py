@@ -179,7 +179,7 @@ def fail_job(connection: sa.Connection, job_id: str, *, code: str, detail: str, 
 
 
 def lock_orphans(connection: sa.Connection, gone: Gone) -> list[str]:
-    """The ids of the jobs that processes were running which are gone; their documents are locked."""
+    """The ids of the jobs that processes, now gone, were running; their documents are locked."""
     orphaned = job.c.status == JobStatus.RUNNING, gone(job.c.boot_id)
     of_newest = document.c.job_id == job.c.id
     found = sa.select(job.c.id).join(document, of_newest).where(*orphaned).order_by(document.c.id)

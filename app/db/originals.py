@@ -92,7 +92,7 @@ class OriginalRepository:
                 connection.execute(sa.delete(upload).where(upload.c.object.in_(some)))
 
     def abandoned(self) -> tuple[str, ...]:
-        """The originals that processes were putting or deleting which are gone, and what others delete at this moment.
+        """The originals that processes, now gone, were putting or deleting, and those that others are deleting.
 
         Whoever was putting one can name it no more, should it live after all.
         """

@@ -154,7 +154,7 @@ class Presence:
         self._swept: float | None = None
 
     def begin(self) -> None:
-        """Register this process, before it works on anything, and take over what processes left that are gone.
+        """Register this process, before it works on anything, and take over the work of processes that are gone.
 
         Raises:
             SetupError: A process that is alone on its database serves it.

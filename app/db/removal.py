@@ -16,7 +16,7 @@ from app.types import Deleted, JobStatus
 from retrieval.ports import Keys
 
 FollowRemoval: TypeAlias = Callable[[sa.Connection, Keys], object]
-"""What the indexes do in the transaction that deletes chunks, told of their keys."""
+"""The part of the indexes in a transaction that deletes chunks; it is told their keys."""
 
 
 @dataclass(frozen=True, slots=True)

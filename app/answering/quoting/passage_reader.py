@@ -1,4 +1,4 @@
-"""Reads passages for what answers a question: the span reader, the embedder and the judge, each of them metered.
+"""Reads passages for the words that answer a question: the span reader, the embedder and the judge, each metered.
 
 The span reader reads every candidate, the embedder those that are promising by then, the judge compares the likeliest
 of them. An answer costs a few hundred embedder tokens, what the reader reads, and about 80 tokens for each candidate
@@ -269,7 +269,7 @@ def _ended(steps: Generator[None, None, Result]) -> Result:
 def _read(
     reader: SpanReader, question: str, passages: Sequence[ReadPassage], count: int, *, on_batch: OnBatch | None
 ) -> list[Read]:
-    """What the reader finds in each candidate: the margin and words of its best piece, its most evidence.
+    """The reader's findings for each candidate: the margin and words of its best piece, its most evidence.
 
     For a reader that does not tag, the margin stands for the evidence.
     """

@@ -1,1 +1,1 @@
-"""Adapters: what implements the ports of documents. Only the composition root (`app.server`) names these modules."""
+"""The adapters of the ports of documents. Only the composition root (`app.server`) names these modules."""
