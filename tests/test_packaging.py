@@ -68,7 +68,8 @@ def test_an_installed_wheel_can_migrate(wheel: zipfile.ZipFile) -> None:
     inside = set(wheel.namelist())
 
     assert {"migrations/env.py", "migrations/script.py.mako"} <= inside
-    assert any(name.startswith("migrations/versions/0001") for name in inside)
+    assert {f"migrations/first_release/{dialect}.sql" for dialect in ("sqlite", "postgresql")} <= inside
+    assert any(name.startswith("migrations/versions/0020") for name in inside)
 
 
 def test_the_metadata_names_the_licence_the_command_and_keeps_off_public_indexes(wheel: zipfile.ZipFile) -> None:

@@ -56,7 +56,8 @@ def restore(
     has with others is replaced; the originals that a failed restore added are deleted.
 
     Raises:
-        BackupUnusable: `source` is not a backup, is damaged, or needs a newer Footnote. Nothing was changed.
+        BackupUnusable: `source` is not a backup, is damaged, or needs a newer or an older Footnote. Nothing was
+            changed.
         Conflict: There is an installation already, and `force` is false; or the outside database holds rows.
         SetupError: A running process holds the data dir, or `source` cannot be read.
         StorageFull: The disk is full. The old installation is unchanged.

@@ -30,7 +30,7 @@ from app.backup.contents import (
 )
 from app.backup.verification import Report, verify
 from app.db.dialect import sqlite_file
-from app.db.migration import current_revision, refuse_newer
+from app.db.migration import current_revision, refuse_unknown
 from app.db.portable import count_rows, dump_rows
 from app.db.session import Database
 from app.db.tables.documents import document_version, unattached_file
@@ -66,7 +66,8 @@ def back_up(
     Raises:
         Conflict: `target` exists, and `force` is false.
         NotRestorable: A restore would refuse the backup; none was written.
-        SetupError: There is no database, it has no tables, or a newer Footnote made it.
+        SetupError: There is no database, it has no tables, a newer Footnote made it, or it is older than the first
+            release.
         StoreUnavailable: The database cannot be read, or the disk fails.
         StorageFull: The disk is full.
 
@@ -78,7 +79,7 @@ def back_up(
     require_database(settings)
     database = Database.open(settings.resolved_database_url)
     try:
-        refuse_newer(database)  # tables of a newer version would be missing
+        refuse_unknown(database)  # tables of a newer version would be missing, and none restores what is too old
         return _write_beside(database, settings, target, originals=originals, force=force, report=report)
     finally:
         database.close()

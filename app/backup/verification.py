@@ -12,6 +12,7 @@ from app.backup.archive import BackupUnusable, read_archive
 from app.backup.contents import MANIFEST, SUMMARY, BackupManifest, Summary, is_rows, original_of
 from app.db.migration import knows
 from app.errors import SetupError
+from migrations.first_release import LAST_BEFORE, is_too_old
 
 Report = Callable[[str, int, int], None]
 """Called with (label, done, total), for a progress bar."""
@@ -32,7 +33,7 @@ def verify(source: Path, report: Report) -> Verified:
     """Read the whole file once and check all of it.
 
     Raises:
-        BackupUnusable: The file is not a backup, is damaged, or needs a newer Footnote.
+        BackupUnusable: The file is not a backup, is damaged, or needs a newer or an older Footnote.
         SetupError: The file cannot be read.
     """
     manifest, summary, size, originals = _read_manifest(source), None, 0, 0
@@ -66,6 +67,11 @@ def _read_manifest(source: Path) -> BackupManifest:
 
 
 def _usable(manifest: BackupManifest) -> BackupManifest:
+    if is_too_old(manifest.schema):
+        raise BackupUnusable(
+            f"The backup is too old for this Footnote (schema {manifest.schema}). Restore it with the commit "
+            f"{LAST_BEFORE}, run its `footnote migrate`, and make a new backup."
+        )
     if not knows(manifest.schema):
         raise BackupUnusable(
             f"The backup was made by a newer Footnote (schema {manifest.schema} is unknown to this one); "

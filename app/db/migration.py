@@ -19,13 +19,16 @@ from app.db.safety_copy import copy_before
 from app.db.session import Database
 from app.errors import SetupError
 from app.telemetry.logs import logger
+from migrations.first_release import FIRST, LAST_BEFORE, differences, is_too_old
+
+_NAMED = 10  # objects that a refusal names
 
 
 def upgrade(database: Database, revision: str = "head", *, copies: Path | None = None) -> Path | None:
     """Migrate up to `revision`, if the database is older.
 
     Args:
-        database: Of any older revision.
+        database: Of any revision from the first release on; without tables it gets them all.
         revision: The target.
         copies: The folder for a copy of a SQLite database, made before its tables are changed; None makes no copy.
 
@@ -33,12 +36,15 @@ def upgrade(database: Database, revision: str = "head", *, copies: Path | None =
         The copy, or None when none was made.
 
     Raises:
-        SetupError: A newer Footnote made the database, or it cannot be copied or migrated. It is unchanged.
+        SetupError: A newer Footnote made the database, it is older than the first release, it is not as the first
+            release made it, or it cannot be copied or migrated. It is unchanged.
     """
-    refuse_newer(database)
+    refuse_unknown(database)
     before, copy = current_revision(database), None
-    if before == head_revision() and revision == "head":
+    if before == (head_revision() if revision == "head" else revision):
         return None
+    if before == FIRST:
+        _require_first_release(database)
     if copies is not None and before is not None:
         copy = copy_before(database, before, folder=copies)
         kept = copy.name if copy is not None else "none: PostgreSQL is copied by pg_dump"
@@ -62,7 +68,7 @@ def require_newest(database: Database) -> None:
     Raises:
         SetupError: It is older or newer.
     """
-    refuse_newer(database)
+    refuse_unknown(database)
     if current_revision(database) != head_revision():
         raise SetupError(
             "The database has an older schema, or none. Stop all processes that use it and run `footnote migrate`; "
@@ -74,9 +80,9 @@ def downgrade(database: Database, revision: str) -> None:
     """Migrate down to `revision`; `base` drops every table.
 
     Raises:
-        SetupError: The database was made by a newer Footnote.
+        SetupError: The database was made by a newer Footnote, or is older than the first release.
     """
-    refuse_newer(database)
+    refuse_unknown(database)
     with database.write() as connection:
         command.downgrade(_config(connection), revision)
 
@@ -114,17 +120,45 @@ def is_mapped(_: object, name: str | None, kind: str, reflected: bool, __: objec
     return not (reflected and kind in ("table", "column", "index") and search)
 
 
-def refuse_newer(database: Database) -> None:
-    """Check that the schema is of this version of Footnote or an older one.
+def refuse_unknown(database: Database) -> None:
+    """Check that the schema is of this version of Footnote or of one from the first release on.
 
     Raises:
-        SetupError: A newer version made it.
+        SetupError: A newer version made it, or one before the first release.
     """
     current = current_revision(database)
+    if current is not None and is_too_old(current):
+        raise SetupError(
+            f"The database is too old for this Footnote: it is at revision {current}, and the oldest that can be "
+            f"brought up is {FIRST}. Install the commit {LAST_BEFORE}, run its `footnote migrate`, then install this "
+            "version again. Nothing was changed."
+        )
     if current is not None and not knows(current):
         raise SetupError(
             f"The database was made by a newer Footnote (revision {current} is unknown to this one); "
             "install that version again, or restore a backup from before it."
+        )
+
+
+def _require_first_release(database: Database) -> None:
+    """Check that a database at the first release's revision has exactly its objects: the next migrations need them.
+
+    Raises:
+        SetupError: One is missing, differs, or is not of Footnote, and is named; or the database does not let us look.
+    """
+    try:
+        with database.write() as connection:
+            differing = differences(connection)
+    except sa.exc.ProgrammingError as error:
+        raise SetupError(
+            f"The database is at revision {FIRST} and is compared with what that revision makes, for which its user "
+            "needs the right to create schemas (GRANT CREATE ON DATABASE). Nothing was changed."
+        ) from error
+    if differing:
+        more = f"; and {len(differing) - _NAMED} more" if len(differing) > _NAMED else ""
+        raise SetupError(
+            f"The database records revision {FIRST}, and is not as that revision makes it: "
+            f"{'; '.join(differing[:_NAMED])}{more}. Put right what is named, or restore a backup. Nothing was changed."
         )
 
 

@@ -26,6 +26,7 @@ from app.settings import Settings
 from app.types import JobStatus, UsageStatus
 from app.usage.reconciliation.checks import Check, budget_checks, row_checks
 from app.usage.reconciliation.rollup_checks import rollup_checks
+from migrations.first_release import LAST_BEFORE, is_too_old
 
 _DAYS_US = 2 * 86_400 * 1_000_000
 _AHEAD_US = 60 * 1_000_000  # a ledger that is so far ahead of the clock was written with another one
@@ -59,15 +60,9 @@ def _look(report: Report, settings: Settings, database: Database) -> None:
     facts: Facts = {"dialect": database.kind, "schema": current, "schema_wanted": head}
     report.add("database", facts)
     if current != head:
-        newer = current is not None and not knows(current)
-        report.findings.append(
-            Finding(
-                Level.ERROR if newer else Level.WARNING,
-                "schema-newer" if newer else "schema-older",
-                f"The schema is {current or 'empty'}, this version works with {head}.",
-                "Install the version that wrote it." if newer else "The next start brings it up; make a backup first.",
-            )
-        )
+        level, code, advice = _compared(current)
+        said = f"The schema is {current or 'empty'}, this version works with {head}."
+        report.findings.append(Finding(level, code, said, advice))
         return
     with database.read() as connection:
         facts["version"] = server_version(connection)
@@ -92,6 +87,16 @@ def _look(report: Report, settings: Settings, database: Database) -> None:
         newest = _newest_originals(connection)
     _originals(report, settings, newest)
     _reconciliation(report, database, ZoneInfo(settings.reporting_zone))
+
+
+def _compared(schema: str | None) -> tuple[Level, str, str]:
+    """The level, code and advice for a schema that is not this version's."""
+    if schema is not None and is_too_old(schema):
+        advice = f"Install the commit {LAST_BEFORE}, run its `footnote migrate`, then install this version again."
+        return Level.ERROR, "schema-too-old", advice
+    if schema is not None and not knows(schema):
+        return Level.ERROR, "schema-newer", "Install the version that wrote it."
+    return Level.WARNING, "schema-older", "The next start brings it up; make a backup first."
 
 
 def _jobs(report: Report, connection: sa.Connection) -> None:

@@ -19,6 +19,7 @@ from app.db.tables.documents import chunk_vector
 from app.db.tables.ledger import usage_event
 from app.documents.adapters.faiss_vectors import FaissVectors
 from app.errors import SetupError
+from migrations.first_release import FIRST
 from tests.app.db.samples import EMBEDDER, Library
 from tests.app.server.embedder_swaps import GatedEmbedder, served, wait_until
 from tests.databases import migrated_file, sqlite_database
@@ -152,11 +153,11 @@ def _migrate_and_die(path: str, statement: int) -> None:
     os._exit(3)  # there were fewer statements
 
 
-@pytest.mark.parametrize("statement", [5, 13])
+@pytest.mark.parametrize("statement", [1, 5, 13])
 def test_a11_a_migration_killed_half_way_leaves_the_old_schema_and_the_next_start_does_it_again(tmp_path, statement):
     path = tmp_path / "footnote.db"
     database = Database.open(f"sqlite:///{path}")
-    upgrade(database, "0006")
+    upgrade(database, FIRST)
     library = sqlite3.connect(path)
     library.execute(
         "INSERT INTO index_generation (id, model, revision, dim, metric, status, created_at) "
@@ -168,7 +169,7 @@ def test_a11_a_migration_killed_half_way_leaves_the_old_schema_and_the_next_star
     assert exit_status_of(_migrate_and_die, str(path), statement) == -signal.SIGKILL
 
     database = Database.open(f"sqlite:///{path}")
-    assert current_revision(database) == "0006"
+    assert current_revision(database) == FIRST
     upgrade(database)
     assert current_revision(database) == head_revision()
     with closing(sqlite3.connect(path)) as found:

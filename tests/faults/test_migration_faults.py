@@ -20,15 +20,19 @@ from app.db.session import Database
 from app.errors import SetupError
 from app.server.bootstrap import build
 from app.settings import Settings
+from migrations.first_release import FIRST
 from tests.databases import migrated_file
 from tests.faults.forked import KillPoint, exit_status_of, watch
 from tests.postgres import empty_postgres
 
 __all__ = ["migrated_file"]
 
-OLD = "0014"
+OLD = FIRST
+AFTER = "0021"
 POINTS = (
     KillPoint("app.db.migration:upgrade", "call"),
+    KillPoint("migrations.first_release:make", "return"),
+    KillPoint("migrations.first_release:differences", "return"),
     KillPoint("app.db.safety_copy:_copy", "return"),
     KillPoint("app.db.safety_copy:copy_before", "return"),
     KillPoint("alembic.runtime.migration:MigrationContext.run_migrations", "call"),
@@ -51,9 +55,9 @@ def old_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-def _age(url: str) -> None:
+def _age(url: str, revision: str = OLD) -> None:
     with opened(url) as database:
-        upgrade(database, OLD)
+        upgrade(database, revision)
         with database.write() as connection:
             connection.exec_driver_sql("UPDATE key_counter SET next_key = 42")
 
@@ -143,16 +147,15 @@ def test_an_upgrade_that_cannot_be_copied_does_not_begin(tmp_path: Path) -> None
 
 def test_an_upgrade_that_fails_says_that_nothing_changed_and_names_the_copy(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'footnote.db'}"
-    _age(url)
+    _age(url, AFTER)
     with sqlite3.connect(tmp_path / "footnote.db") as connection:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE name = 'tenant'").fetchall():
-            connection.execute(f"ALTER TABLE {name} RENAME TO away")
+        connection.execute("ALTER TABLE conversation RENAME TO away")
 
-    with opened(url) as database, pytest.raises(SetupError, match=rf"it is unchanged\. .* before-{OLD}-") as refusal:
+    with opened(url) as database, pytest.raises(SetupError, match=rf"it is unchanged\. .* before-{AFTER}-") as refusal:
         upgrade(database, copies=tmp_path / "backups")
 
     assert str(tmp_path) not in str(refusal.value)
-    assert state_of(url) == (OLD, 42)
+    assert state_of(url) == (AFTER, 42)
 
 
 @pytest.mark.parametrize(

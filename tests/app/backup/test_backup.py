@@ -144,18 +144,18 @@ def test_an_older_schema_comes_back_as_it_was_and_is_migrated_at_the_next_start(
     old = tmp_path / "old"
     old.mkdir()
     database = opened(old)
-    upgrade(database, "0004")
+    upgrade(database, "0026")
     with database.write() as connection:
-        connection.exec_driver_sql("INSERT INTO tenant (id, created_at) VALUES ('t1', 1.5)")
+        connection.exec_driver_sql("INSERT INTO weekly_summary VALUES ('t1', 7, 'delivered', 3, 9, 9)")
     database.close()
     back_up(settings_of(old), tmp_path / "saved.tar.gz")
 
     restore(settings_of(tmp_path / "new"), tmp_path / "saved.tar.gz")
 
     database = opened(tmp_path / "new")
-    assert current_revision(database) == "0004"
+    assert current_revision(database) == "0026"
     upgrade(database)
-    assert rows_of(database)["tenant"] == [("t1", 1.5, "", None)]  # a tenant has a name since 0015, and may be disabled
+    assert rows_of(database)["weekly_summary"] == [("t1", 7, "webhook", "delivered", 3, 9, 9)]  # a channel since 0035
     database.close()
 
 

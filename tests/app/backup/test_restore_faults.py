@@ -36,7 +36,7 @@ def manifest_of(**changes: object) -> bytes:
         "format": FORMAT,
         "footnote": "0",
         "created_at": 0.0,
-        "schema": "0001",
+        "schema": "0020",
         "dialect": "sqlite",
         "settings": {},
     }
@@ -50,6 +50,7 @@ SUMMARISED = Summary({}, 0, 0, (), ()).encode()
     ("members", "sentence"),
     [
         ({MANIFEST: manifest_of(schema="9999"), SUMMARY: SUMMARISED}, "newer Footnote .schema 9999"),
+        ({MANIFEST: manifest_of(schema="0019"), SUMMARY: SUMMARISED}, "too old .* .schema 0019.*commit"),
         ({MANIFEST: manifest_of(format=FORMAT + 1), SUMMARY: SUMMARISED}, "newer Footnote"),
         ({MANIFEST: b"{}", SUMMARY: SUMMARISED}, "manifest cannot be read"),
         ({MANIFEST: manifest_of()}, "no summary"),

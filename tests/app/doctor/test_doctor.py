@@ -19,6 +19,7 @@ from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
 from app.types import Settlement, UsageStatus
+from migrations.first_release import LAST_BEFORE
 from tests.app.usage.samples import reservation
 
 SECRET = "canary-in-a-secret"
@@ -91,6 +92,18 @@ def test_a_schema_of_a_newer_version_is_an_error(state, settings):
     report = examine(settings)
 
     assert "schema-newer" in codes(report)
+    assert not report.sound
+
+
+def test_a_schema_from_before_the_first_release_is_an_error_that_names_the_commit_to_install(state, settings):
+    database = Database.open(settings.resolved_database_url)
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0019'")
+    database.close()
+
+    report = examine(settings)
+
+    assert [found.code for found in report.findings if LAST_BEFORE in found.remedy] == ["schema-too-old"]
     assert not report.sound
 
 
