@@ -13,7 +13,7 @@ from generation.config import EngineConfig
 from generation.counters import Counters
 from generation.errors import EngineOutOfMemory, EngineStopped
 from generation.finisher import Ending, Finisher
-from generation.pacing import PrefillPace, StepCost
+from generation.pacing import PrefillPace
 from generation.relief import LOOK_S, Relief
 from generation.scheduler import AdmissionFailed, BatchDrafter, Plan, Scheduler
 from generation.sequence import SequenceState
@@ -23,7 +23,7 @@ from generation.types import FinishReason
 logger = logging.getLogger("footnote.generation")
 
 _CHECKPOINT_TOKENS = 32
-_PACE_S = 0.25  # so long may a step read prompts while others stream
+_PACE_S = 0.25  # a step should not take much longer while others stream
 _SMALLEST_CHUNK = 32
 _FAILED = "The model failed on this sequence."
 _NOT_A_NUMBER = "The model's output for this sequence was not a number."
@@ -84,7 +84,6 @@ class EngineLoop:
         self._pace = PrefillPace(
             target_s=_PACE_S, smallest=min(_SMALLEST_CHUNK, config.step_tokens), largest=config.step_tokens
         )
-        self._decoding: StepCost | None = None  # until a step has only decoded
         # Guarded by the condition: state that other threads use.
         self._changed = threading.Condition()
         self._inbox: deque[SequenceState] = deque()
@@ -217,15 +216,10 @@ class EngineLoop:
         return samples
 
     def _learn(self, plan: Plan[SequenceState], seconds: float) -> None:
-        rows = sum(1 + len(work.drafts) for work in plan.work if work.is_decode)
         if plan.prefill_tokens:
-            decoding_s = self._decoding.seconds(rows) if rows and self._decoding is not None else 0.0
-            self._pace.observe(prefill_tokens=plan.prefill_tokens, seconds=seconds, decoding_s=decoding_s)
-        elif rows:
-            self._decoding = self._decoding or StepCost()
-            self._decoding.observe(rows=rows, seconds=seconds)
-            if self._speculation is not None:
-                self._speculation.observe(rows=rows, seconds=seconds)
+            self._pace.observe(prefill_tokens=plan.prefill_tokens, seconds=seconds)
+        elif self._speculation is not None and plan.work:
+            self._speculation.observe(rows=sum(1 + len(work.drafts) for work in plan.work), seconds=seconds)
 
     def _commit(self, plan: Plan[SequenceState], samples: Sequence[Sample]) -> None:
         """Record the computed tokens and emit the new ones."""

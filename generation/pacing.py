@@ -66,12 +66,10 @@ class StepCost:
 
 
 class PrefillPace:
-    """Measures how fast prompts are read, and sizes chunks so that reading takes about `target_s` seconds of a step.
+    """Measures how fast prompts are read, and sizes chunks so that a step takes about `target_s` seconds.
 
     Without it a chunk of 512 tokens is 10 ms on a GPU and two seconds on two CPU cores, and every
-    stream waits that long. The chunks change the duration, never the result. The time that the step's decoding takes
-    is not the chunk's: if it were, chunks would shrink with every stream, though a step that reads the weights for
-    its decoding reads a prompt beside it at the same pace.
+    stream waits that long. The chunks change the duration, never the result.
     """
 
     def __init__(self, *, target_s: float, smallest: int, largest: int) -> None:
@@ -89,18 +87,11 @@ class PrefillPace:
             return self._smallest
         return max(self._smallest, min(self._largest, int(self._tokens_per_s * self._target_s)))
 
-    def observe(self, *, prefill_tokens: int, seconds: float, decoding_s: float = 0.0) -> None:
-        """Update the estimate from a step that read `prefill_tokens` of prompts.
-
-        Args:
-            prefill_tokens: Tokens of prompts in the step.
-            seconds: The step's duration.
-            decoding_s: What the step's decoding takes by itself, as far as is known. At least a quarter of the step
-                counts as reading: an estimate that is off must not make a chunk long.
-        """
+    def observe(self, *, prefill_tokens: int, seconds: float) -> None:
+        """Update the estimate from a step that read `prefill_tokens` of prompts, among other work."""
         if prefill_tokens < self._smallest:
             return  # the rest of a prompt: fixed costs dominate it
-        rate = prefill_tokens / max(seconds - decoding_s, seconds / 4, 1e-6)
+        rate = prefill_tokens / max(seconds, 1e-6)
         self._tokens_per_s = (
             rate if self._tokens_per_s is None else self._tokens_per_s + 0.3 * (rate - self._tokens_per_s)
         )

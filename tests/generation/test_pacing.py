@@ -32,21 +32,3 @@ def test_the_rest_of_a_prompt_says_nothing_about_speed() -> None:
     pace.observe(prefill_tokens=3, seconds=0.05)
 
     assert pace.budget == before
-
-
-def test_what_decoding_takes_does_not_shorten_the_chunks() -> None:
-    alone, beside = (PrefillPace(target_s=0.25, smallest=32, largest=512) for _ in range(2))
-    for _ in range(30):
-        alone.observe(prefill_tokens=alone.budget, seconds=alone.budget / 600)
-        beside.observe(prefill_tokens=beside.budget, seconds=0.15 + beside.budget / 600, decoding_s=0.15)
-
-    assert beside.budget == pytest.approx(alone.budget, rel=0.02)
-    assert beside.budget / 600 == pytest.approx(0.25, rel=0.02)
-
-
-def test_an_estimate_of_decoding_that_is_far_off_makes_no_long_chunk() -> None:
-    pace = PrefillPace(target_s=0.25, smallest=32, largest=512)
-    for _ in range(30):
-        pace.observe(prefill_tokens=pace.budget, seconds=pace.budget / 100, decoding_s=60.0)
-
-    assert pace.budget <= 4 * 0.25 * 100
