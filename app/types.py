@@ -373,6 +373,15 @@ class Settlement:
     first_token_ms: float | None = None
     total_ms: float | None = None
 
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """What the call's end counted, by the ledger's names."""
+        return {
+            "input_cached_tokens": self.cached_tokens,
+            "output_tokens": self.output_tokens,
+            "output_delivered_tokens": self.delivered_tokens,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class ServerTarget:

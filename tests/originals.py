@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from app.db.originals import OriginalRepository
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.documents.files import DocumentFiles
 from app.documents.ports import ObjectName
@@ -13,7 +14,9 @@ from app.settings import Settings
 
 def files_in(data_dir: Path, database: Database, *, boot_id: str = "boot-1") -> DocumentFiles:
     """The files of an installation."""
-    return document_files(Settings(data_dir=data_dir, _env_file=None), OriginalRepository(database, boot_id=boot_id))
+    return document_files(
+        Settings(data_dir=data_dir, _env_file=None), OriginalRepository(database, OwnProcess.alone(boot_id))
+    )
 
 
 def put(files: DocumentFiles, name: ObjectName, content: bytes) -> None:

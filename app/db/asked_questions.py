@@ -1,12 +1,10 @@
 """Questions that are being answered in conversations, so that those which a crash interrupted are known afterwards."""
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from app.db.presence import Gone, all_but
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.db.tables.documents import asked_question, conversation
 
@@ -26,24 +24,14 @@ class AskedQuestionRepository:
     A row of a process that is gone is of a question that was interrupted.
 
     Example:
-        >>> asked = AskedQuestionRepository(database, boot_id="boot_1")
+        >>> asked = AskedQuestionRepository(database, OwnProcess.alone("boot_1"))
         >>> asked.begin("req_1", conversation_id="conv_1", question="Who?")
         >>> asked.end("req_1")
     """
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        boot_id: str,
-        gone: Gone | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """`boot_id` is the id of this process; `gone` says which others are: None means all."""
+    def __init__(self, database: Database, own: OwnProcess) -> None:
         self._database = database
-        self._gone = all_but(boot_id) if gone is None else gone
-        self._boot_id = boot_id
-        self._clock = clock
+        self._own = own
 
     def begin(self, request_id: str, *, conversation_id: str, question: str) -> None:
         """Store a question; nothing where the conversation was deleted meanwhile.
@@ -54,9 +42,9 @@ class AskedQuestionRepository:
         there = sa.select(
             sa.literal(request_id),
             conversation.c.id,
-            sa.literal(self._boot_id),
+            sa.literal(self._own.boot_id),
             sa.literal(question),
-            sa.literal(self._clock(), sa.Double),
+            sa.literal(self._own.clock(), sa.Double),
         ).where(conversation.c.id == conversation_id)
         columns = ["request_id", "conversation_id", "boot_id", "question", "created_at"]
         with self._database.write() as connection:
@@ -75,7 +63,7 @@ class AskedQuestionRepository:
         """The interrupted questions of a conversation that the caller may read, oldest first."""
         query = (
             sa.select(asked_question.c.request_id, asked_question.c.question, asked_question.c.created_at)
-            .where(asked_question.c.conversation_id == conversation_id, self._gone(asked_question.c.boot_id))
+            .where(asked_question.c.conversation_id == conversation_id, self._own.gone(asked_question.c.boot_id))
             .order_by(asked_question.c.created_at, asked_question.c.request_id)
         )
         with self._database.read() as connection:

@@ -4,15 +4,14 @@ A crash between the effect of a request and its response must not let a retry re
 would otherwise happen twice also notes in the claim that the request has had its effect (`note_effect`).
 """
 
-import time
-from collections.abc import Callable, Set
+from collections.abc import Set
 from contextvars import ContextVar
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from app.db.presence import Gone, all_but
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.db.tables.documents import idempotent_request, tenant
 from app.errors import AnswerNotKept, IdempotencyKeyReused, RequestRunning
@@ -77,19 +76,10 @@ class IdempotencyRepository:
         ...     requests.keep(request_id, KeptAnswer(201, "application/json", body))
     """
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        boot_id: str,
-        gone: Gone | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """`boot_id` is the id of this process. Claims of processes that are `gone` are free: None means all others."""
+    def __init__(self, database: Database, own: OwnProcess) -> None:
+        """Claims of processes that are gone are free for `own`."""
         self._database = database
-        self._gone = all_but(boot_id) if gone is None else gone
-        self._boot_id = boot_id
-        self._clock = clock
+        self._own = own
         self._running: set[str] = set()  # claimed by this process: they do not expire, whatever the clock says
 
     def claim(self, request_id: str, *, tenant_id: str, fingerprint: str) -> KeptAnswer | None:
@@ -110,11 +100,11 @@ class IdempotencyRepository:
 
     def enter(self, request_id: str) -> None:
         """Let `note_effect` concern this claimed request, in the calling context and in copies of it."""
-        _claimed.set(_Claimed(request_id, self._boot_id, self._running))
+        _claimed.set(_Claimed(request_id, self._own.boot_id, self._running))
 
     def _claim(self, request_id: str, tenant_id: str, fingerprint: str) -> KeptAnswer | None:
-        table, now = idempotent_request, self._clock()
-        mine = {"tenant_id": tenant_id, "fingerprint": fingerprint, "boot_id": self._boot_id, "created_at": now}
+        table, now = idempotent_request, self._own.clock()
+        mine = {"tenant_id": tenant_id, "fingerprint": fingerprint, "boot_id": self._own.boot_id, "created_at": now}
         with self._database.write() as connection:
             # waits for a deletion that runs: what it deletes cannot be read under this claim
             connection.execute(sa.select(tenant.c.id).where(tenant.c.id == tenant_id).with_for_update(read=True))
@@ -145,9 +135,9 @@ class IdempotencyRepository:
 
     def _works(self, connection: sa.Connection, request_id: str, boot_id: str) -> bool:
         """Whether the process that claimed a locked request lives; asked once the lock is held, as of then."""
-        if boot_id == self._boot_id:
+        if boot_id == self._own.boot_id:
             return True
-        theirs = sa.select(sa.not_(self._gone(idempotent_request.c.boot_id)))
+        theirs = sa.select(sa.not_(self._own.gone(idempotent_request.c.boot_id)))
         return bool(connection.execute(theirs.where(idempotent_request.c.id == request_id)).scalar_one())
 
     def keep(self, request_id: str, answer: KeptAnswer, *, secret: bool = False) -> None:
@@ -158,14 +148,14 @@ class IdempotencyRepository:
         with self._database.write() as connection:
             connection.execute(
                 sa.update(table)
-                .where(table.c.id == request_id, table.c.boot_id == self._boot_id)
+                .where(table.c.id == request_id, table.c.boot_id == self._own.boot_id)
                 .values(status=answer.status, media_type=answer.media_type, body=None if secret else unless_forgotten)
             )
 
     def release(self, request_id: str) -> None:
         """Release a claim after a failure, so that the request can be sent again, unless it has had its effect."""
         table = idempotent_request
-        mine = table.c.id == request_id, table.c.boot_id == self._boot_id
+        mine = table.c.id == request_id, table.c.boot_id == self._own.boot_id
         self._running.discard(request_id)
         with self._database.write() as connection:
             connection.execute(sa.delete(table).where(*mine, table.c.status.is_(None)))
@@ -173,7 +163,7 @@ class IdempotencyRepository:
 
     def sweep(self) -> int:
         """Delete all expired rows; returns their number. A claim of an expired key does not need this."""
-        table, before, swept = idempotent_request, self._clock() - KEPT_SECONDS, 0
+        table, before, swept = idempotent_request, self._own.clock() - KEPT_SECONDS, 0
         # rows that a claim has locked are left to the next sweep
         idle = table.c.id.not_in(tuple(self._running))
         expired = sa.select(table.c.id).where(table.c.created_at <= before, idle).limit(_SWEPT)

@@ -1,12 +1,11 @@
 """The rows that name original files: of versions, of unattached files, and of uploads that are not committed yet."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import sqlalchemy as sa
 
 from app.db.dialect import insert_or_ignore
-from app.db.presence import Gone, all_but
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.db.tables.documents import document_version, unattached_file, upload
 from app.errors import StoreUnavailable
@@ -45,25 +44,15 @@ class OriginalRepository:
     """The names of originals, and the uploads of one process.
 
     Example:
-        >>> rows = OriginalRepository(database, boot_id="boot_1")
+        >>> rows = OriginalRepository(database, OwnProcess.alone("boot_1"))
         >>> rows.begin("obj_1")
         >>> rows.is_open("obj_1")
         True
     """
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        boot_id: str,
-        gone: Gone | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        """`boot_id` is the id of this process; `gone` says which others are: None means all."""
+    def __init__(self, database: Database, own: OwnProcess) -> None:
         self._database = database
-        self._gone = all_but(boot_id) if gone is None else gone
-        self._boot_id = boot_id
-        self._clock = clock
+        self._own = own
 
     def begin(self, name: str) -> None:
         """Note an original that is about to be put, durably.
@@ -71,7 +60,7 @@ class OriginalRepository:
         Raises:
             StorageFull, StoreUnavailable: It was not noted.
         """
-        row = {"object": name, "boot_id": self._boot_id, "begun_at": self._clock()}
+        row = {"object": name, "boot_id": self._own.boot_id, "begun_at": self._own.clock()}
         with self._database.write_shortly() as connection:
             connection.execute(_BEGIN.on(connection), row)
         _begun.add(name)
@@ -96,7 +85,7 @@ class OriginalRepository:
 
         Whoever was putting one can name it no more, should it live after all.
         """
-        putting = sa.and_(upload.c.boot_id.is_not(None), self._gone(upload.c.boot_id))
+        putting = sa.and_(upload.c.boot_id.is_not(None), self._own.gone(upload.c.boot_id))
         with self._database.read() as connection:
             left = connection.execute(sa.select(upload.c.object).where(putting).limit(1)).scalar() is not None
         if left:

@@ -51,6 +51,24 @@ def all_but(boot_id: str) -> Gone:
     return lambda boot: boot.is_distinct_from(boot_id)
 
 
+@dataclass(frozen=True, slots=True)
+class OwnProcess:
+    """The process that rows are written for: its id, which other processes are gone, and its clock, in Unix seconds.
+
+    >>> OwnProcess.alone("boot_1").boot_id
+    'boot_1'
+    """
+
+    boot_id: str
+    gone: Gone
+    clock: Callable[[], float] = time.time
+
+    @classmethod
+    def alone(cls, boot_id: str, *, clock: Callable[[], float] = time.time) -> "OwnProcess":
+        """A process that is alone on its database: all others are gone."""
+        return cls(boot_id, all_but(boot_id), clock)
+
+
 def not_living(boot: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """A process is gone that has no row, or ended, or was buried. One registers before it works on anything."""
     return sa.not_(sa.exists().where(process.c.boot_id == boot, _ALIVE))

@@ -39,7 +39,6 @@ from app.db.conversations import ConversationRepository
 from app.db.document_names import DocumentNames
 from app.db.index_generations import IndexGeneration
 from app.db.jobs import JobRepository
-from app.db.presence import Gone
 from app.db.session import Database
 from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.files import DocumentFiles
@@ -82,8 +81,7 @@ class Assembly:
     ledger: Ledger
     jobs: JobRepository
     instruments: Instruments
-    boot_id: str
-    gone: Gone
+    asked: AskedQuestionRepository
     chunks: ChunkRepository
     lexical: WordStore
     extractor: Extractor
@@ -147,7 +145,7 @@ class Assembly:
                 passwords=self.passwords,
             )
             indexes = Indexes(index, self.lexical)
-            worker = Worker(ingestion, indexes=indexes, boot_id=self.boot_id, parsers=self.parsers)
+            worker = Worker(ingestion, indexes=indexes, boot_id=self.ledger.boot_id, parsers=self.parsers)
             return Models(
                 embedder=embedder,
                 engine=generator[2],
@@ -175,7 +173,7 @@ class Assembly:
             ConversationRepository(self.database, clock=ledger.seconds),
             count_tokens=tokenizer.count,
             history_tokens=settings.history_tokens,
-            asked=AskedQuestionRepository(self.database, boot_id=self.boot_id, gone=self.gone, clock=ledger.seconds),
+            asked=self.asked,
         )
         citations = AnswerCitationRepository(self.database, clock=ledger.seconds)
         catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)

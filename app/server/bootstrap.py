@@ -28,6 +28,7 @@ from app.db.index_generations import IndexGenerationRepository
 from app.db.jobs import JobRepository
 from app.db.openai_files import OpenAIFileRepository
 from app.db.originals import OriginalRepository
+from app.db.presence import OwnProcess
 from app.db.reindexing import ReindexingRepository
 from app.db.session import Database
 from app.documents.consistency import Reconciler
@@ -210,9 +211,9 @@ class _Base:
         """The id of this process."""
         return self.neighbours.boot_id
 
-    def owned(self, repository: Callable[..., _Repository]) -> _Repository:
+    def owned(self, repository: Callable[[Database, OwnProcess], _Repository]) -> _Repository:
         """A repository whose rows name the process that they belong to."""
-        return repository(self.database, boot_id=self.boot_id, gone=self.neighbours.gone, clock=self.clock)
+        return repository(self.database, OwnProcess(self.boot_id, self.neighbours.gone, self.clock))
 
 
 def _base(settings: Settings, stack: ExitStack) -> _Base:
@@ -284,11 +285,9 @@ def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> 
         overview=OverviewReports(database, zone=base.zone, currency=currency, clock=ledger.seconds),
         reconciliation=LedgerReconciliation(
             database,
-            boot_id=base.boot_id,
-            gone=base.neighbours.gone,
+            OwnProcess(base.boot_id, base.neighbours.gone, ledger.seconds),
             zone=base.zone,
             metrics=metrics,
-            clock=ledger.seconds,
         ),
     )
     return usage, delivery

@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from app.answering.question import AnswerDefaults
+from app.db.presence import OwnProcess
 from app.documents.passwords import Passwords
 from app.server.bootstrap import build
 from app.server.periodic import PeriodicThread
@@ -115,7 +116,7 @@ def metered(
         flushing.start()
         reconciliation = LedgerReconciliation(
             bare.database,
-            boot_id=bare.usage.ledger.boot_id,
+            OwnProcess.alone(bare.usage.ledger.boot_id),
             zone=ZoneInfo(settings.reporting_zone),
             metrics=bare.telemetry.metrics,
             counters=counters,

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.db.originals import OriginalRepository
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.documents.adapters.folder_originals import FolderOriginals
 from app.documents.ports import new_object_name
@@ -302,7 +303,7 @@ def test_a5_sqlite_waits_for_the_disk_at_every_commit(tmp_path):
 def test_a5_a_torn_upload_is_gone_at_the_next_start(tmp_path):
     name = new_object_name()
     with build(settings_of(tmp_path), with_models=False) as state:
-        OriginalRepository(state.database, boot_id="boot_dead").begin(name)
+        OriginalRepository(state.database, OwnProcess.alone("boot_dead")).begin(name)
     (tmp_path / "files" / "incoming" / "in_1").write_bytes(b"half of")
     (tmp_path / "files" / name).write_bytes(b"")
 

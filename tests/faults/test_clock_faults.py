@@ -13,6 +13,7 @@ from app.db.documents import DocumentRepository
 from app.db.idempotency import KEPT_SECONDS, IdempotencyRepository, KeptAnswer
 from app.db.jobs import JobRepository
 from app.db.keys import KeyRepository
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.db.sessions import SessionRepository
 from app.db.tables.documents import job
@@ -139,7 +140,7 @@ def test_f5_a_key_made_after_a_clock_was_put_back_works_for_its_time(database: D
 
 
 def test_f5_an_answer_is_kept_for_no_longer_than_the_clock_was_put_back(database: Database, machine: Machine) -> None:
-    requests = IdempotencyRepository(database, boot_id="b", clock=machine.clock)
+    requests = IdempotencyRepository(database, OwnProcess.alone("b", clock=machine.clock))
     requests.claim("r1", tenant_id="t1", fingerprint="a")
     requests.keep("r1", ANSWER)
     machine.wall.now -= HOUR

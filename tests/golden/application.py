@@ -12,7 +12,6 @@ from fastapi.testclient import TestClient
 
 from app.db.chunks import ChunkRepository
 from app.db.index_generations import IndexGeneration
-from app.db.presence import all_but
 from app.documents.adapters.word_index import WordIndex
 from app.documents.passwords import Passwords
 from app.server.assembly import Assembly
@@ -97,8 +96,7 @@ class ScriptedModels:
             ledger=state.usage.ledger,
             jobs=state.corpus.jobs,
             instruments=state.telemetry.instruments,
-            boot_id="boot",
-            gone=all_but("boot"),
+            asked=state.history.asked,
             chunks=ChunkRepository(state.database),
             lexical=words,
             extractor=LocalExtractor(),

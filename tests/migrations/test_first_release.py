@@ -179,7 +179,7 @@ def test_a_backup_from_before_is_restored_and_carried_over(old: Database, tmp_pa
 
 @pytest.mark.parametrize("revision", ["0001", "0019"])
 @pytest.mark.parametrize("use", [upgrade, lambda database: downgrade(database, "base")])
-def test_a_database_older_than_the_first_release_is_told_which_commit_brings_it_there(
+def test_a11_a_database_older_than_the_first_release_is_told_which_commit_brings_it_there(
     old: Database, tmp_path: Path, revision: str, use: Callable[[Database], object]
 ) -> None:
     change(old, f"UPDATE alembic_version SET version_num = '{revision}'")
@@ -210,7 +210,7 @@ def test_a_database_older_than_the_first_release_is_told_which_commit_brings_it_
         ),
     ],
 )
-def test_a_database_that_is_not_as_0020_made_it_is_refused_by_the_names_of_what_differs(
+def test_a11_a_database_that_is_not_as_0020_made_it_is_refused_by_the_names_of_what_differs(
     old: Database, tmp_path: Path, statements: list[str], named: list[str]
 ) -> None:
     on = "" if old.kind == "sqlite" else " ON usage_event"
@@ -241,7 +241,7 @@ def test_a_database_that_is_not_as_0020_made_it_is_refused_by_the_names_of_what_
         ("CREATE SEQUENCE numbers", "sequence numbers is not of Footnote"),
     ],
 )
-def test_what_only_postgresql_has_is_compared_too(statement: str, named: str) -> None:
+def test_a11_what_only_postgresql_has_is_compared_too(statement: str, named: str) -> None:
     with empty_postgres() as url:
         database = Database.open(url)
         build(database)

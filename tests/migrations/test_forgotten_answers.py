@@ -5,6 +5,7 @@ import sqlalchemy as sa
 
 from app.db.idempotency import IdempotencyRepository, KeptAnswer
 from app.db.migration import downgrade, upgrade
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.db.tables.documents import idempotent_request
 from app.errors import AnswerNotKept
@@ -13,7 +14,7 @@ ANSWER = KeptAnswer(status=200, media_type="application/json", body=b'{"text":"s
 
 
 def test_answers_from_before_are_forgotten_and_their_requests_do_not_run_again(migrated_database: Database) -> None:
-    requests = IdempotencyRepository(migrated_database, boot_id="boot-1")
+    requests = IdempotencyRepository(migrated_database, OwnProcess.alone("boot-1"))
     requests.claim("r1", tenant_id="t1", fingerprint="a")
     requests.keep("r1", ANSWER)
 

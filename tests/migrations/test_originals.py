@@ -5,6 +5,7 @@ import sqlalchemy as sa
 
 from app.db.migration import downgrade, upgrade
 from app.db.originals import OriginalRepository
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from tests.app.db.samples import Library
 from tests.migrations.originals import name_as_before
@@ -23,7 +24,7 @@ def test_originals_from_before_are_named_as_they_are_placed(migrated_database: D
 
     upgrade(migrated_database)
 
-    rows = OriginalRepository(migrated_database, boot_id="boot-1")
+    rows = OriginalRepository(migrated_database, OwnProcess.alone("boot-1"))
     assert rows.named() == {f"{document.id}/1", f"{document.id}/2", "doc_file/0"}
     assert rows.of_version(document.id, 2) == f"{document.id}/2"
     assert rows.abandoned() == ()
@@ -36,4 +37,4 @@ def test_documents_with_names_of_their_own_are_not_taken_back(migrated_database:
     with pytest.raises(RuntimeError, match="would not find their originals"):
         downgrade(migrated_database, "0028")
 
-    assert OriginalRepository(migrated_database, boot_id="boot-1").of_version(document.id, 1) == "obj_1"
+    assert OriginalRepository(migrated_database, OwnProcess.alone("boot-1")).of_version(document.id, 1) == "obj_1"

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from app.db.dialect import require_pgvector
 from app.db.originals import OriginalRepository
-from app.db.presence import STILL_SECONDS, Presence, living, not_living
+from app.db.presence import STILL_SECONDS, OwnProcess, Presence, living, not_living
 from app.db.session import Database
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job
 from app.db.tables.ledger import process, usage_event
@@ -106,7 +106,7 @@ class Rig:
             monotonic=lambda: 0.0,
         )
         self._presence.begin()
-        rows = OriginalRepository(self.database, boot_id="client", gone=not_living)
+        rows = OriginalRepository(self.database, OwnProcess("client", not_living))
         self.files = DocumentFiles(spool=Spool(folder / "client"), store=FolderOriginals(self.originals), rows=rows)
         self.library = Library(self.database)
         with self.database.write() as connection:
@@ -179,10 +179,10 @@ class Rig:
             jobs = {row[0]: row[1] for row in connection.execute(sa.select(job.c.document_id, job.c.id))}
             assert {jobs[row.id]: row.embedding_tokens for row in found} == billed, "each is paid for once"
             assert "reserved" not in set(connection.execute(sa.select(usage_event.c.status)).scalars())
-        named = OriginalRepository(self.database, boot_id="client", gone=not_living).named()
+        named = OriginalRepository(self.database, OwnProcess("client", not_living)).named()
         assert FolderOriginals(self.originals).put_before(float("inf")) == named
         books = LedgerReconciliation(
-            self.database, boot_id="client", zone=ZoneInfo("UTC"), metrics=Metrics(), gone=not_living
+            self.database, OwnProcess("client", not_living), zone=ZoneInfo("UTC"), metrics=Metrics()
         )
         assert books.run(since=0).mismatches == ()
 

@@ -217,11 +217,7 @@ class Ledger:
         if row.status != UsageStatus.RESERVED:
             return False
         before = Measures.of_row(row)
-        counts = before._replace(
-            input_cached_tokens=settlement.cached_tokens,
-            output_tokens=settlement.output_tokens,
-            output_delivered_tokens=settlement.delivered_tokens,
-        )
+        counts = before._replace(**settlement.counts)
         if settlement.input_tokens is not None:
             counts = _with_input(counts, Operation(row.operation), settlement.input_tokens)
         ttft = None if settlement.first_token_ms is None else round(settlement.first_token_ms * 1000)

@@ -1,12 +1,10 @@
 """Reconciles the ledger with the counters of the engine, the rollups and the budgets."""
 
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from app.db.presence import Gone, all_but
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.errors import Conflict
 from app.telemetry.logs import logger
@@ -44,7 +42,7 @@ class LedgerReconciliation:
     """Reconciles one installation, one run at a time, and reports to the log and the metrics.
 
     Example:
-        >>> reconciliation = LedgerReconciliation(database, boot_id=boot_id, zone=zone, metrics=metrics)
+        >>> reconciliation = LedgerReconciliation(database, own, zone=zone, metrics=metrics)
         >>> reconciliation.run().mismatches
         ()
     """
@@ -52,31 +50,26 @@ class LedgerReconciliation:
     def __init__(
         self,
         database: Database,
+        own: OwnProcess,
         *,
-        boot_id: str,
         zone: ZoneInfo,
         metrics: Metrics,
         counters: EngineCounters | None = None,
-        gone: Gone | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         """Compare nothing yet.
 
         Args:
             database: Of all tenants.
-            boot_id: This process.
+            own: This process.
             zone: The reporting zone of the rollups.
             metrics: Updated by every run.
             counters: Of the engine in this process; None if there is none, or it counts elsewhere.
-            gone: Which processes are; None means all others.
-            clock: Unix seconds.
         """
         self._database = database
-        self._gone = all_but(boot_id) if gone is None else gone
+        self._own = own
         self._zone = zone
         self._metrics = metrics
         self._counters = counters
-        self._clock = clock
         self._tally = LedgerTally()
         self._running = threading.Lock()
         self._last: Reconciliation | None = None
@@ -105,7 +98,7 @@ class LedgerReconciliation:
             checks = self._checks(since)
         finally:
             self._running.release()
-        found = self._last = Reconciliation(int(self._clock()), checks)
+        found = self._last = Reconciliation(int(self._own.clock()), checks)
         self._report(found)
         return found
 
@@ -121,7 +114,7 @@ class LedgerReconciliation:
             return
 
     def _checks(self, since: int | None) -> tuple[Check, ...]:
-        now = round(self._clock() * 1_000_000)
+        now = round(self._own.clock() * 1_000_000)
         begin = max(0, now - _DAYS * _DAY) if since is None else since
         engine = self._engine_checks(begin, now, self._tally if since is None else LedgerTally())
         if not all(check.ok for check in engine):  # after a clock was set back, the kept sums may lack calls
@@ -130,7 +123,7 @@ class LedgerReconciliation:
         with self._database.read() as connection:
             rows = (
                 *row_checks(connection, since=begin),
-                *open_checks(connection, gone=self._gone),
+                *open_checks(connection, gone=self._own.gone),
                 *budget_checks(connection, since=begin, totals=since is not None),
             )
         return (*engine, *rollup_checks(self._database, self._zone, since=begin, now=now), *rows)
@@ -146,7 +139,7 @@ class LedgerReconciliation:
                     tally=tally,
                     current=self._counters,
                     before=before,
-                    gone=self._gone,
+                    gone=self._own.gone,
                 )
             )
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.db.asked_questions import AskedQuestionRepository
+from app.db.presence import OwnProcess
 from app.server.state import State
 from app.types import Role
 from generation.types import FinishReason
@@ -20,7 +21,7 @@ __all__ = ["serve"]
 
 def noted(state: State, conversation: str) -> list[str]:
     """The questions that a server would find interrupted if this one died now."""
-    later = AskedQuestionRepository(state.database, boot_id="boot_later")
+    later = AskedQuestionRepository(state.database, OwnProcess.alone("boot_later"))
     return [one.question for one in later.interrupted(conversation)]
 
 
@@ -79,7 +80,7 @@ def test_after_a_crash_the_conversation_tells_and_asking_again_mends_it(
     served = serve()
     conversation = served.begin()
     served.ask(SECOND, conversation)
-    dead = AskedQuestionRepository(state.database, boot_id="boot_dead")
+    dead = AskedQuestionRepository(state.database, OwnProcess.alone("boot_dead"))
     dead.begin("req_dead", conversation_id=conversation, question=FIRST)
 
     path = f"/v1/conversations/{conversation}"

@@ -4,6 +4,7 @@ import pytest
 
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.conversations import ConversationRepository
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from tests.app.db.test_conversations import ANN, turn
 
@@ -15,20 +16,22 @@ def conversations(database: Database) -> ConversationRepository:
 
 def test_a_question_of_a_process_that_died_is_interrupted(database: Database, conversations) -> None:
     made = conversations.create(ANN).id
-    before = AskedQuestionRepository(database, boot_id="boot_1", clock=lambda: 7.0)
+    before = AskedQuestionRepository(database, OwnProcess.alone("boot_1", clock=lambda: 7.0))
     before.begin("req_1", conversation_id=made, question="Question 1?")
     before.begin("req_2", conversation_id=made, question="Question 2?")
     before.end("req_2")
 
     assert before.interrupted(made) == ()
-    (found,) = AskedQuestionRepository(database, boot_id="boot_2").interrupted(made)
+    (found,) = AskedQuestionRepository(database, OwnProcess.alone("boot_2")).interrupted(made)
     assert (found.request_id, found.question, found.created_at) == ("req_1", "Question 1?", 7.0)
 
 
 def test_it_goes_when_the_same_question_is_answered_and_not_with_another(database: Database, conversations) -> None:
     made = conversations.create(ANN).id
-    AskedQuestionRepository(database, boot_id="boot_1").begin("req_0", conversation_id=made, question="Question 1?")
-    now = AskedQuestionRepository(database, boot_id="boot_2")
+    AskedQuestionRepository(database, OwnProcess.alone("boot_1")).begin(
+        "req_0", conversation_id=made, question="Question 1?"
+    )
+    now = AskedQuestionRepository(database, OwnProcess.alone("boot_2"))
 
     conversations.append(made, turn(2))
     assert [one.request_id for one in now.interrupted(made)] == ["req_0"]
@@ -38,9 +41,9 @@ def test_it_goes_when_the_same_question_is_answered_and_not_with_another(databas
 
 def test_a_deleted_conversation_has_none(database: Database, conversations) -> None:
     made = conversations.create(ANN).id
-    before = AskedQuestionRepository(database, boot_id="boot_1")
+    before = AskedQuestionRepository(database, OwnProcess.alone("boot_1"))
     before.begin("req_1", conversation_id=made, question="Q?")
     conversations.delete(made, principal=ANN)
     before.begin("req_2", conversation_id=made, question="Q?")
 
-    assert AskedQuestionRepository(database, boot_id="boot_2").interrupted(made) == ()
+    assert AskedQuestionRepository(database, OwnProcess.alone("boot_2")).interrupted(made) == ()

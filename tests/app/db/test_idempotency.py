@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.db.idempotency import KEPT_SECONDS, IdempotencyRepository, KeptAnswer, forget_answers, note_effect
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.db.tables.documents import idempotent_request, tenant
 from app.db.tenants import ensure_tenant
@@ -30,7 +31,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def requests(database: Database, clock: Clock) -> IdempotencyRepository:
-    return IdempotencyRepository(database, boot_id="boot-1", clock=clock)
+    return IdempotencyRepository(database, OwnProcess.alone("boot-1", clock=clock))
 
 
 def test_the_first_does_the_work_and_the_next_gets_its_answer(requests):
@@ -98,7 +99,7 @@ def test_what_is_expired_is_swept_and_nothing_else(requests, clock, database):
 
 def test_what_a_dead_process_left_running_is_free_again(requests, database, clock):
     requests.claim("r1", tenant_id="t1", fingerprint="a")
-    after_a_crash = IdempotencyRepository(database, boot_id="boot-2", clock=clock)
+    after_a_crash = IdempotencyRepository(database, OwnProcess.alone("boot-2", clock=clock))
 
     assert after_a_crash.claim("r1", tenant_id="t1", fingerprint="a") is None
     requests.release("r1")  # the dead one's last breath does not free what is another's now
@@ -110,7 +111,7 @@ def test_what_a_dead_process_finished_is_still_answered(requests, database, cloc
     requests.claim("r1", tenant_id="t1", fingerprint="a")
     requests.keep("r1", ANSWER)
 
-    next_one = IdempotencyRepository(database, boot_id="boot-2", clock=clock)
+    next_one = IdempotencyRepository(database, OwnProcess.alone("boot-2", clock=clock))
     assert next_one.claim("r1", tenant_id="t1", fingerprint="a") == ANSWER
 
 
@@ -141,7 +142,7 @@ def test_a_request_whose_effect_is_committed_does_not_run_again_after_a_crash(re
     with pytest.raises(RequestRunning):
         requests.claim("r1", tenant_id="t1", fingerprint="a")
 
-    after_a_crash = IdempotencyRepository(database, boot_id="boot-2", clock=clock)
+    after_a_crash = IdempotencyRepository(database, OwnProcess.alone("boot-2", clock=clock))
 
     with pytest.raises(AnswerNotKept):
         after_a_crash.claim("r1", tenant_id="t1", fingerprint="a")
@@ -150,7 +151,7 @@ def test_a_request_whose_effect_is_committed_does_not_run_again_after_a_crash(re
 def test_a14_of_two_processes_that_work_on_a_request_only_its_holder_has_an_effect(requests, database, clock):
     """The second took the first for dead; the transaction of the first is rolled back, and its answer not kept."""
     first, second = copy_context(), copy_context()
-    other = IdempotencyRepository(database, boot_id="boot-2", clock=clock)
+    other = IdempotencyRepository(database, OwnProcess.alone("boot-2", clock=clock))
     effects: list[str] = []
 
     def work(on: IdempotencyRepository) -> None:
@@ -194,7 +195,7 @@ def test_a_request_that_another_process_took_over_and_released_has_no_effect_her
             note_effect(connection)
 
     mine.run(work)
-    other = IdempotencyRepository(database, boot_id="boot-2", clock=clock)
+    other = IdempotencyRepository(database, OwnProcess.alone("boot-2", clock=clock))
     other.claim("r1", tenant_id="t1", fingerprint="a")
     other.release("r1")
 

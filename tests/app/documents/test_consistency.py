@@ -11,6 +11,7 @@ import pytest
 
 from app.db.chunks import ChunkRepository
 from app.db.originals import OriginalRepository
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.documents.adapters.faiss_vectors import FaissVectors
 from app.documents.consistency import Findings, Inconsistency, Reconciler, examine
@@ -149,7 +150,7 @@ def test_a_stray_original_goes_and_an_upload_under_way_stays(on_sqlite):
     stray, coming, old = new_object_name(), new_object_name(), "doc_unknown/1"
     for name in (stray, coming, old):
         put(on_sqlite.files, name, b"bytes")
-    OriginalRepository(on_sqlite.database, boot_id="boot-1").begin(coming)
+    OriginalRepository(on_sqlite.database, OwnProcess.alone("boot-1")).begin(coming)
     known = held(on_sqlite.files) - {stray, old}
 
     assert on_sqlite.examine(repair=True, later=0.0) == {}

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.db.originals import OriginalRepository
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.documents.ports import new_object_name
 from app.documents.spool import Spooled
@@ -22,7 +23,7 @@ class Shelf:
 
     def __init__(self, database: Database, folder: Path, *, boot_id: str = "boot-1") -> None:
         self.library = Library(database)
-        self.rows = OriginalRepository(database, boot_id=boot_id)
+        self.rows = OriginalRepository(database, OwnProcess.alone(boot_id))
         self.files = files_in(folder, database, boot_id=boot_id)
 
     def spooled(self, content: bytes = b"bytes") -> Spooled:

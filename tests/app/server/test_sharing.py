@@ -15,7 +15,7 @@ from app.db.idempotency import IdempotencyRepository, KeptAnswer, note_effect
 from app.db.jobs import MAX_CRASHES, JobRepository
 from app.db.migration import upgrade
 from app.db.originals import OriginalRepository
-from app.db.presence import Presence, living, may_claim, not_living
+from app.db.presence import OwnProcess, Presence, living, may_claim, not_living
 from app.db.session import Database
 from app.db.tables.ledger import process
 from app.documents.ports import new_object_name
@@ -56,9 +56,9 @@ class Process:
             on_buried=self.buried,
             monotonic=ticks,
         )
-        self.requests = IdempotencyRepository(database, boot_id=boot_id, gone=not_living)
-        self.asked = AskedQuestionRepository(database, boot_id=boot_id, gone=not_living)
-        rows = OriginalRepository(database, boot_id=boot_id, gone=not_living)
+        self.requests = IdempotencyRepository(database, OwnProcess(boot_id, not_living))
+        self.asked = AskedQuestionRepository(database, OwnProcess(boot_id, not_living))
+        rows = OriginalRepository(database, OwnProcess(boot_id, not_living))
         self.files = document_files(Settings(data_dir=folder, _env_file=None), rows)
         self.presence.begin()
 

@@ -21,6 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.db.tables.budgets import budget, budget_hold, budget_window
 from app.db.tables.ledger import usage_event
@@ -162,11 +163,10 @@ class LedgerModel(RuleBasedStateMachine):
         self.counters.flush()
         self.reconciliation = LedgerReconciliation(
             self.database,
-            boot_id=self.ledger.boot_id,
+            OwnProcess.alone(self.ledger.boot_id, clock=self.clock),
             zone=ZONE,
             metrics=Metrics(),
             counters=self.counters,
-            clock=self.clock,
         )
 
     def _taken_from_the_journal(self) -> None:

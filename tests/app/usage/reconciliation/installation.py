@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import pytest
 import sqlalchemy as sa
 
-from app.db.presence import Gone
+from app.db.presence import Gone, OwnProcess, all_but
 from app.db.session import Database
 from app.telemetry.metrics import Metrics
 from app.types import DocumentShare, Operation, Settlement, UsageStatus
@@ -56,12 +56,10 @@ class Installation:
         self.counters.flush()
         self.reconciliation = LedgerReconciliation(
             database,
-            boot_id=boot_id,
+            OwnProcess(boot_id, gone or all_but(boot_id), self.clock),
             zone=BERLIN,
             metrics=self.metrics,
             counters=self.counters,
-            gone=gone,
-            clock=self.clock,
         )
         self._number = 0
 

@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 from prometheus_client import generate_latest
 
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.db.tables.budgets import budget, budget_hold, budget_window
 from app.db.tables.rollups import (
@@ -292,7 +293,7 @@ def test_the_periodic_look_gives_way_to_an_administrators(installation: Installa
 
     meanwhile = EngineCounters(installation.database, Meanwhile(), boot_id="boot_1")
     reconciliation = LedgerReconciliation(
-        installation.database, boot_id="boot_1", zone=BERLIN, metrics=installation.metrics, counters=meanwhile
+        installation.database, OwnProcess.alone("boot_1"), zone=BERLIN, metrics=installation.metrics, counters=meanwhile
     )
 
     reconciliation.run_unless_busy()

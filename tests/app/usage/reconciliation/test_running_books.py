@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.db.tables.rollups import (
     engine_counter,
@@ -125,7 +126,7 @@ def test_a_second_reconciliation_at_the_same_time_is_refused(installation: Insta
 
     meanwhile = EngineCounters(installation.database, Meanwhile(), boot_id="boot_1")
     installation.reconciliation = LedgerReconciliation(
-        installation.database, boot_id="boot_1", zone=BERLIN, metrics=installation.metrics, counters=meanwhile
+        installation.database, OwnProcess.alone("boot_1"), zone=BERLIN, metrics=installation.metrics, counters=meanwhile
     )
     installation.look()
 
