@@ -81,6 +81,7 @@ def _row(question: CellQuestion, one: Asked, verdict: CellVerdict) -> Mapping[st
         "question": question.text,
         "seconds": round(one.seconds, 3),
         "answer": one.body["answer"],
+        "answers": next((span["answers"] for span in one.body.get("quoted_spans") or ()), None),
         **asdict(verdict),
     }
 
