@@ -46,6 +46,7 @@ _CHANGE_ASKED = re.compile(
 _SHARE_ASKED = re.compile(rf"{_CHANGE_ASKED.pattern}|\b(?:shares?|rate|ratio|margin)\b", re.IGNORECASE)
 _QUARTER = re.compile(r"\b(?:Q(?P<behind>[1-4])|(?P<before>[1-4])Q)(?=\d|\b)")
 _QUARTERS = {"1": "first", "2": "second", "3": "third", "4": "fourth"}
+_MONTHS = {"quarter": frozenset({"three", "month"}), "half": frozenset({"six", "month"})}
 _UNTELLING = frozenset({"what", "how", "which", "much", "many", "year", "end", "ended"})
 _DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[^\W\d_]")
 _KINDS = {"number": _DIGIT, "time": _DIGIT, "name": _LETTER}
@@ -68,7 +69,7 @@ def chosen_cell(question: str, row: HeadedRow, margins: Sequence[float]) -> Chos
         margins: For each of its cells the log-odds, by the span reader, that it answers.
 
     Example:
-        >>> row = headed_row("Mexico | 90,795 | 12,186", ["(In thousands) | 2019 | 2018"], "")
+        >>> row = headed_row("Mexico | 90,795 | 12,186", ["(In thousands) | 2019 | 2018"])
         >>> chosen_cell("What were sales in Mexico in 2018?", row, [-9.0, 2.0, 1.0]).cell.text
         '12,186'
     """
@@ -126,6 +127,7 @@ def values(question: str, row: HeadedRow, margins: Sequence[float]) -> list[dict
 
 
 def _words(text: str) -> frozenset[str]:
-    """The telling words of a text without years, quarters in words."""
+    """The telling words of a text without years, quarters in words and as months."""
     said = _QUARTER.sub(lambda match: f" {_QUARTERS[match['behind'] or match['before']]} quarter ", text)
-    return frozenset(word for word in terms(said) if not years_in(word)) - _UNTELLING
+    words = frozenset(word for word in terms(said) if not years_in(word)) - _UNTELLING
+    return words.union(*(months for name, months in _MONTHS.items() if name in words))

@@ -76,14 +76,20 @@ def outcomes_of(found: SetRun) -> dict[str, list[ScoredQuestion]]:
     counts as wrong: only a run with an abstention threshold of 1 shows the effect of higher thresholds.
     Only groups with questions of both kinds are listed.
     """
-    outcomes = {_ANSWERS: _outcomes(found, _ANSWERS)}
-    for name, group in _UNANSWERED.items():
-        outcomes[name] = [*_outcomes(found, _ANSWERABLE), *_outcomes(found, group)]
     return {
         name: members
-        for name, members in outcomes.items()
+        for name, members in scored_questions(found).items()
         if {member.answerable for member in members} == {True, False}
     }
+
+
+def scored_questions(found: SetRun) -> dict[str, list[ScoredQuestion]]:
+    """As `outcomes_of`, also the groups whose questions are all of one kind, which may be empty."""
+    outcomes = {_ANSWERS: _outcomes(found, _ANSWERS)}
+    for name, group in _UNANSWERED.items():
+        unanswered = _outcomes(found, group)
+        outcomes[name] = [*_outcomes(found, _ANSWERABLE), *unanswered] if unanswered else []
+    return outcomes
 
 
 def operating_rows(found: SetRun) -> list[tuple[str, ...]]:

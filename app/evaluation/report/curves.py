@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from app.evaluation.report.charts import SERIES
+from app.evaluation.report.markup import STYLE
 from app.evaluation.risk_coverage import OperatingPoint
 
 _WIDTH, _HEIGHT = 860, 320
@@ -48,6 +49,14 @@ def risk_coverage_chart(curves: Mapping[str, Sequence[OperatingPoint]], *, title
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
         f"{grid}{axes}{''.join(lines)}{''.join(names)}</svg>"
     )
+
+
+def picture(chart: str) -> str:
+    """A chart as a file of its own, with the report's style and paper."""
+    style = "".join(line for line in STYLE.splitlines(keepends=True) if not line.startswith(("body", "main", "*")))
+    paper = '<rect width="100%" height="100%" style="fill:var(--card)"/>'
+    opened, inner = chart.split(">", 1)
+    return f'{opened} xmlns="http://www.w3.org/2000/svg"><style>{style}</style>{paper}{inner}\n'
 
 
 def _tick(share: float) -> str:
