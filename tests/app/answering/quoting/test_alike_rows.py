@@ -1,7 +1,6 @@
 """app.answering.quoting.alike_rows: of rows alike, those of the asked year or section are candidates."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -69,7 +68,7 @@ Japan:
 Net sales | 5,446 | 6,464"""
 
 
-def told(text: str, **fields: Any) -> Source:
+def told(text: str, **fields: str) -> Source:
     """A source whose chunk has these fields."""
     found = source(text)
     return replace(found, hit=replace(found.hit, chunk=replace(found.hit.chunk, **fields)))
