@@ -46,7 +46,6 @@ _CHANGE_ASKED = re.compile(
 _SHARE_ASKED = re.compile(rf"{_CHANGE_ASKED.pattern}|\b(?:shares?|rate|ratio|margin)\b", re.IGNORECASE)
 _QUARTER = re.compile(r"\b(?:Q(?P<behind>[1-4])|(?P<before>[1-4])Q)(?=\d|\b)")
 _QUARTERS = {"1": "first", "2": "second", "3": "third", "4": "fourth"}
-_MONTHS = {"quarter": frozenset({"three", "month"}), "half": frozenset({"six", "month"})}
 _UNTELLING = frozenset({"what", "how", "which", "much", "many", "year", "end", "ended"})
 _DIGIT, _LETTER = re.compile(r"\d"), re.compile(r"[^\W\d_]")
 _KINDS = {"number": _DIGIT, "time": _DIGIT, "name": _LETTER}
@@ -127,7 +126,6 @@ def values(question: str, row: HeadedRow, margins: Sequence[float]) -> list[dict
 
 
 def _words(text: str) -> frozenset[str]:
-    """The telling words of a text without years, quarters in words and as months."""
+    """The telling words of a text without years, quarters in words."""
     said = _QUARTER.sub(lambda match: f" {_QUARTERS[match['behind'] or match['before']]} quarter ", text)
-    words = frozenset(word for word in terms(said) if not years_in(word)) - _UNTELLING
-    return words.union(*(months for name, months in _MONTHS.items() if name in words))
+    return frozenset(word for word in terms(said) if not years_in(word)) - _UNTELLING

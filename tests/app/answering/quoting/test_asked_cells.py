@@ -52,12 +52,6 @@ def test_quarters_are_read_in_words() -> None:
     assert cell("What were sales in Q3?", "Sales | 1,0 | 2,0", [" | Second quarter | Third quarter"]) == "2,0"
 
 
-@pytest.mark.parametrize(("asked", "found"), [("third quarter", "2,0"), ("first half", "1,0")])
-def test_a_quarter_is_three_months_and_a_half_six(asked: str, found: str) -> None:
-    above = [" | Six months ended | Three months ended"]
-    assert cell(f"What were sales in the {asked}?", "Sales | 1,0 | 2,0", above) == found
-
-
 def test_probabilities_sum_to_one_and_every_value_has_a_weight() -> None:
     row = headed_row(MEXICO, YEARS)
     assert row is not None
