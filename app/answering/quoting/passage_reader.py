@@ -13,7 +13,6 @@ from typing import TypeVar
 from app.answering.languages.recognition import is_english
 from app.answering.metering.meter import CallsClosed, Meter, OnBatch
 from app.answering.metering.token_usage import Purpose
-from app.answering.quoting.alike_rows import of_asked_sections, of_asked_years
 from app.answering.quoting.breadth import ONE, Breadth, breadth_of
 from app.answering.quoting.candidates import Candidate, ReadPassage, candidates_of, judged_texts, passages_of
 from app.answering.quoting.features import Read, ReadPiece, features_of
@@ -21,6 +20,7 @@ from app.answering.quoting.metering import Metering, shares, unmetered
 from app.answering.quoting.pointing import UNREAD_MARGIN
 from app.answering.quoting.score import JUDGED, READ, UNREAD, judge_values, logit, promise, values
 from app.answering.quoting.selection import NEAREST, ScoredCandidates, selection_of
+from app.answering.quoting.years import of_asked_years
 from app.answering.states.reading import ANSWERED, Selection
 from app.answering.states.sources import Grounding
 from app.types import DocumentShare
@@ -191,7 +191,7 @@ class PassageReader:
         question_vector: Callable[[], Vectors],
     ) -> Generator[None, None, ScoredCandidates]:
         """The most promising candidates, once the first call is metered; see `_selecting`."""
-        candidates = of_asked_sections(question, of_asked_years(question, candidates_of(context.sources)))
+        candidates = of_asked_years(question, candidates_of(context.sources))
         if not candidates:
             return ScoredCandidates((), (), ())
         read: list[Read] | None = None
