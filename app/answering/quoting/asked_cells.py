@@ -68,7 +68,7 @@ def chosen_cell(question: str, row: HeadedRow, margins: Sequence[float]) -> Chos
         margins: For each of its cells the log-odds, by the span reader, that it answers.
 
     Example:
-        >>> row = headed_row("Mexico | 90,795 | 12,186", ["(In thousands) | 2019 | 2018"])
+        >>> row = headed_row("Mexico | 90,795 | 12,186", ["(In thousands) | 2019 | 2018"], "")
         >>> chosen_cell("What were sales in Mexico in 2018?", row, [-9.0, 2.0, 1.0]).cell.text
         '12,186'
     """

@@ -20,14 +20,6 @@ _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![.,]?\d)")
 _FISCAL = re.compile(r"\bFY\s?['’]?(?:\d\d)?(?P<year>\d\d)\b")
 _THOUSANDS = re.compile(r"[$€£]?\s*+['’]?000s?")
 _SIGNS = frozenset({"$", "€", "£", "¥", ")", "%", "( )", ""})
-_MARKS = frozenset("—–-")
-_NEXT_SIGN = re.compile(r"(?<=\S)\s+[$£]$")  # of the cell behind it
-_UNIT = re.compile(r"\bin (?:thousand|million|billion)s\b", re.IGNORECASE)
-_PART_OF_PERIOD = re.compile(
-    r"[A-Z][a-z]{2,8}\.? \d{1,2},?|(?:(?:Three|Six|Nine|Twelve|\d{1,2}) Months|(?:Fiscal )?Years?|Quarters?) Ended\b.*"
-)
-_ALONE = re.compile(rf"\(?\s*{_UNIT.pattern}[^()]*\)?|.*:", re.IGNORECASE)  # a unit, or a label of rows
-_SPANS_OTHERS = re.compile(r".*\b(?:at|as|of|on|in|for|ended|ending)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +54,21 @@ class HeadedRow:
     labelled: bool
 
 
-def headed_row(line: str, above: Sequence[str]) -> HeadedRow | None:
+def headed_row(line: str, above: Sequence[str], table_header: str) -> HeadedRow | None:
     """A line of a table with the names of its columns; None where none is known, and for less than two filled cells.
 
     Args:
         line: The line.
-        above: The lines of the table above it, top first, lines of labels included (`printed_tables.lines_above`).
+        above: The lines of the table above it, top first.
+        table_header: What the text lacks of a table that began before it, lines of labels included.
 
     Example:
-        >>> row = headed_row("Mexico | 90,795 | 12,186", ["(In thousands) | 2019 | 2018"])
+        >>> row = headed_row("Mexico | 90,795 | 12,186", ["(In thousands) | 2019 | 2018"], "")
         >>> row.label, [(cell.text, cell.names) for cell in row.cells[1:]]
         ('Mexico', [('90,795', ('2019',)), ('12,186', ('2018',))])
     """
     cut = _cut(line)
-    heads, section = _heads(above)
+    heads, section = _heads([*table_header.split("\n"), *above])
     labels = [_OWN_LABEL.match(text) for text, _ in cut]
     labelled = len(cut) > 1 and 2 * sum(map(bool, labels)) >= len(cut)
     names = [] if labelled else [_placed(head, cut) for head in heads]
@@ -89,7 +82,7 @@ def headed_row(line: str, above: Sequence[str]) -> HeadedRow | None:
             cells.append(HeadedCell(text[behind:], Span(span.start_char + behind, span.end_char), own, column))
         else:
             cells.append(HeadedCell(text, span, tuple(one[column] for one in names if column in one), column))
-    if len(cells) < 2 or not (any(cell.names for cell in cells if cell.column or labelled) or _is_told(cells, heads)):
+    if len(cells) < 2 or not any(cell.names for cell in cells if cell.column or labelled):
         return None
     return HeadedRow(cells[0].text if labelled else cut[0][0], section, tuple(cells), tuple(heads), labelled)
 
@@ -104,22 +97,6 @@ def is_amount(text: str) -> bool:
     return is_number(text) and not _YEAR.fullmatch(text) and not _THOUSANDS.fullmatch(text)
 
 
-def values_of(line: str) -> int:
-    """How many values a row of data has behind its label; 0 of a line of words and years."""
-    behind = [text for text, _ in _cut(line)[1:] if text not in _SIGNS]
-    return len(behind) if any(is_amount(text) or text in _MARKS for text in behind) else 0
-
-
-def says_unit(line: str) -> bool:
-    """Whether a line says in which amounts a table is: "(In millions)"."""
-    return _UNIT.search(line) is not None
-
-
-def _is_told(cells: Sequence[HeadedCell], heads: Sequence[str]) -> bool:
-    """Whether a row has one amount alone, of which a line above says the unit: it needs no name to be told."""
-    return len(cells) == 2 and is_amount(cells[1].text) and not is_amount(cells[0].text) and any(map(says_unit, heads))
-
-
 def _heads(lines: Sequence[str]) -> tuple[list[str], str]:
     """The lines that name columns, and the label of the section that the last of the lines is in."""
     heads: list[str] = []
@@ -130,8 +107,6 @@ def _heads(lines: Sequence[str]) -> tuple[list[str], str]:
             continue
         if _is_label(cut):
             section = cut[0][0]
-            if says_unit(section) and not begun:
-                heads.append(line)
         elif not begun and len(cut) > 1 and (not heads or _names(cut) or _spans_all(heads, cut)):
             heads.append(line)
         else:
@@ -144,8 +119,6 @@ def _names(cut: Sequence[tuple[str, Span]]) -> bool:
     if any(is_amount(text) for text, _ in cut[1:]):
         return False
     first = cut[0][0]
-    if all(_PART_OF_PERIOD.fullmatch(text) for text, _ in cut if text):
-        return True
     return not first or first.startswith("(") or any(years_in(text) for text, _ in cut[1:])
 
 
@@ -163,12 +136,12 @@ def _is_label(cut: Sequence[tuple[str, Span]]) -> bool:
 
 def _placed(head: str, cut: Sequence[tuple[str, Span]]) -> Mapping[int, str]:
     """The name that a line gives each column of a row, by the column; none where they cannot be placed."""
-    found = next((one for one in (_cut(head, framed=False), _cut(head)) if len(one) == len(cut)), _cut(head))
+    found = next(
+        (one for one in (_cut(head, framed=False), _cut(head, framed=True)) if len(one) == len(cut)), _cut(head)
+    )
     filled = {column: text for column, (text, _) in enumerate(found) if text}
     named = [text for column, text in filled.items() if column]
-    signs = {column for column, (text, _) in enumerate(cut) if text and text in _SIGNS}
-    apart = bool(filled.get(0)) and _whole_dates(list(filled.values()))[0] != filled[0]  # a day without its year
-    if len(found) == len(cut) and not apart and not signs & filled.keys():  # else signs of amounts have cells
+    if len(found) == len(cut):
         others = len(cut) - 1
         if len(named) == 1 and others > 1:
             return {}  # it is about all columns
@@ -176,48 +149,13 @@ def _placed(head: str, cut: Sequence[tuple[str, Span]]) -> Mapping[int, str]:
             return dict(enumerate(_spread(named, others), start=1))
         return filled
     values = [column for column, (text, _) in enumerate(cut) if column and text not in _SIGNS]
-    names = _names_of(list(filled.values()), named, len(values))
-    return dict(zip(values, names, strict=True)) if names else {}
-
-
-def _names_of(filled: Sequence[str], behind: Sequence[str], columns: int) -> Sequence[str]:
-    """The name of each column by the cells of a line above a row, `behind` its first one; none where unclear."""
-    whole = _whole_dates(filled)
-    dated = len(whole) < len(filled) and not all(map(_YEAR.fullmatch, behind))
-    for names in (filled, *([whole] if dated else []), behind):
-        if len(names) == columns > 1:
-            return names
-    if len(filled) > columns > 1:
-        return _names_among(whole, columns)
-    period = all(_PART_OF_PERIOD.fullmatch(text) or years_in(text) for text in filled)
-    names = filled if period or not behind else behind
-    return _spread(names, columns) if len(names) > 1 and columns > len(names) and columns % len(names) == 0 else ()
-
-
-def _whole_dates(lines: Sequence[str]) -> list[str]:
-    """The lines, with a day and the year that was read below it as one."""
-    whole: list[str] = []
-    for line in lines:
-        if whole and whole[-1].endswith(",") and _YEAR.fullmatch(line):
-            whole[-1] = f"{whole[-1]} {line}"
-        else:
-            whole.append(line)
-    return whole
-
-
-def _names_among(lines: Sequence[str], columns: int) -> list[str]:
-    """The names of `columns` columns among lines that were read one below the other; none where they cannot be told.
-
-    Left out are lines about the whole table, its unit or its one date on top, and those that end within a phrase
-    ("Carrying value at"), as names of several columns do. Lines with years are names where they are as many.
-    """
-    dated = [line for line in lines if years_in(line)]
-    if len(dated) == columns:
-        return dated
-    names = [line for line in lines if not (_ALONE.fullmatch(line) or _SPANS_OTHERS.fullmatch(line))]
-    if len(names) == columns + 1 and dated == names[:1]:
-        names = names[1:]
-    return names if len(names) == columns else []
+    for names in (list(filled.values()), named):
+        if len(names) == len(values) > 1:
+            return dict(zip(values, names, strict=True))
+    names = named or list(filled.values())
+    if len(names) > 1 and len(values) > len(names) and len(values) % len(names) == 0:
+        return dict(zip(values, _spread(names, len(values)), strict=True))
+    return {}
 
 
 def _spread(names: Sequence[str], columns: int) -> list[str]:
@@ -242,6 +180,6 @@ def _cells(line: str, *, framed: bool) -> Iterator[tuple[str, Span]]:
     bars = [match.start() for match in _BAR.finditer(line)]
     edges = bars if framed and len(bars) > 1 else [-1, *bars, len(line)]
     for first, last in pairwise(edges):
-        raw = _NEXT_SIGN.sub("", line[first + 1 : last].rstrip())
+        raw = line[first + 1 : last]
         start = first + 1 + len(raw) - len(raw.lstrip())
         yield raw.strip(), Span(start, start + len(raw.strip()))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from app.answering.quoting.asked_cells import chosen_cell
 from app.answering.quoting.candidates import Candidate, moved
@@ -10,7 +11,6 @@ from app.answering.quoting.features import Read
 from app.answering.quoting.headed_rows import HeadedCell, HeadedRow, headed_row, is_amount, years_in
 from app.answering.quoting.marks import whole
 from app.answering.quoting.named_cells import cell_asked
-from app.answering.quoting.printed_tables import lines_above
 from app.answering.states.reading import AskedCell
 from retrieval.types import Span
 
@@ -72,7 +72,9 @@ def row_of(candidate: Candidate) -> tuple[HeadedRow, int] | None:
     line = chunk.text[start : end if end >= 0 else len(chunk.text)]
     if line.strip("| \t") != candidate.core_text.strip("| \t") or not is_line_of_table(line):
         return None
-    row = headed_row(line, lines_above(chunk.text[:start], line, chunk.table_header))
+    before = chunk.text[:start].split("\n")[:-1]
+    above = list(takewhile(is_line_of_table, reversed(before)))[::-1]
+    row = headed_row(line, above, chunk.table_header if len(above) == len(before) else "")
     return None if row is None else (row, chunk.start_char + start)
 
 

@@ -22,7 +22,7 @@ TABLE = f"{YEARS[0]}\nGermany | 78,062 | 167,251 | (53)%\n{MEXICO}"
 
 def cell(question: str, line: str, above: list[str], margins: list[float] | None = None) -> str:
     """The text of the cell that is chosen."""
-    row = headed_row(line, above)
+    row = headed_row(line, above, "")
     assert row is not None
     return chosen_cell(question, row, margins or [0.0] * len(row.cells)).cell.text
 
@@ -53,7 +53,7 @@ def test_quarters_are_read_in_words() -> None:
 
 
 def test_probabilities_sum_to_one_and_every_value_has_a_weight() -> None:
-    row = headed_row(MEXICO, YEARS)
+    row = headed_row(MEXICO, YEARS, "")
     assert row is not None
     found = probabilities("What?", row, [1.0, -50.0, 2.0, 0.0])
 
@@ -74,14 +74,14 @@ def test_probabilities_sum_to_one_and_every_value_has_a_weight() -> None:
     ],
 )
 def test_the_unit_is_what_the_table_says_of_the_cell(line: str, above: list[str], unit: str) -> None:
-    row = headed_row(line, above)
+    row = headed_row(line, above, "")
 
     assert row is not None
     assert unit_of(row, row.cells[1]) == unit
 
 
 def test_a_year_is_shown_behind_the_period_that_it_ends() -> None:
-    row = headed_row("Sales | 914 | 918", ["| Years ended June 30, | ", " | 2019 | 2018", " | $'000 | $'000"])
+    row = headed_row("Sales | 914 | 918", ["| Years ended June 30, | ", " | 2019 | 2018", " | $'000 | $'000"], "")
 
     assert row is not None
     assert column_of(row, row.cells[1]) == "Years ended June 30, 2019"

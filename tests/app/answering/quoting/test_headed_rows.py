@@ -14,7 +14,7 @@ STEPS = ["|  | Years Ended September 30, | ", " | 2019 | 2018 | 2017", " |  | (i
 
 def names(line: str, above: list[str], table_header: str = "") -> list[tuple[str, ...]]:
     """The names of the columns of a row's cells behind its label."""
-    row = headed_row(line, [*table_header.split("\n"), *above])
+    row = headed_row(line, above, table_header)
     assert row is not None
     return [cell.names for cell in row.cells if cell.column]
 
@@ -55,14 +55,14 @@ def test_words_below_words_are_no_further_names() -> None:
 
 
 def test_the_label_of_a_section_is_told_apart() -> None:
-    row = headed_row("Inventory | 7 | 6", ["| 2019 | 2018", "Deferred tax assets: |  | "])
+    row = headed_row("Inventory | 7 | 6", ["| 2019 | 2018", "Deferred tax assets: |  | "], "")
 
     assert row is not None
     assert (row.section, row.heads) == ("Deferred tax assets:", ("| 2019 | 2018",))
 
 
 def test_labels_of_cells_are_names() -> None:
-    row = headed_row("Year: 2022 | Ducks: 280", [])
+    row = headed_row("Year: 2022 | Ducks: 280", [], "")
 
     assert row is not None
     assert row.labelled
@@ -71,7 +71,7 @@ def test_labels_of_cells_are_names() -> None:
 
 @pytest.mark.parametrize("line", ["Mexico | 90,795 | 12,186", "Mexico | ", "Mexico"])
 def test_without_names_there_is_no_row(line: str) -> None:
-    assert headed_row(line, []) is None
+    assert headed_row(line, [], "") is None
 
 
 def test_a_candidate_that_is_a_whole_line_has_its_row() -> None:
@@ -105,7 +105,7 @@ def test_amounts_are_no_years_and_no_words(text: str, amount: bool) -> None:
 @given(st.lists(st.text("ab1 |:$(", max_size=12), min_size=1, max_size=5))
 def test_every_cell_is_where_it_says(lines: list[str]) -> None:
     *above, line = lines
-    row = headed_row(line, above)
+    row = headed_row(line, above, "")
 
     for cell in row.cells if row is not None else ():
         assert line[cell.span.start_char : cell.span.end_char] == cell.text
