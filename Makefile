@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults scale mutate adapter reader evidence-reader judge lock image-locks release-images sbom format
+.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest bench-tables faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults scale mutate adapter reader evidence-reader judge lock image-locks release-images sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -108,6 +108,10 @@ bench-ingest: $(VENV)/.installed-dev $(VENV)/.models
 	$(BIN)/python -m tests.bench.ingest.throughput $(SETS)/squad2-dev
 	$(BIN)/python -m tests.bench.ingest.many --documents 20000
 	$(BIN)/python -m tests.bench.ingest.readiness --chunks 100000
+
+# Twenty questions about real tables, each answered by one cell, by quotes.
+bench-tables: $(VENV)/.installed-dev $(VENV)/.models
+	$(BIN)/python -m tests.bench.service.table_questions $(DOCUMENTS) $(ARGS)
 
 # A year of ten million calls; writing one; what the tokenizer, the engine, the answer, the ledger and the report say of many.
 bench-ledger: $(VENV)/.installed-dev $(VENV)/.models
