@@ -375,7 +375,7 @@ class Settlement:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """What the call's end counted, by the ledger's names."""
+        """The tokens that the end of the call counted, by the ledger's names."""
         return {
             "input_cached_tokens": self.cached_tokens,
             "output_tokens": self.output_tokens,

@@ -19,7 +19,7 @@ from app.db.safety_copy import copy_before
 from app.db.session import Database
 from app.errors import SetupError
 from app.telemetry.logs import logger
-from migrations.first_release import FIRST, LAST_BEFORE, differences, is_too_old
+from migrations.first_release import BRING_UP, FIRST, differences, is_too_old
 
 _NAMED = 10  # objects that a refusal names
 
@@ -130,8 +130,7 @@ def refuse_unknown(database: Database) -> None:
     if current is not None and is_too_old(current):
         raise SetupError(
             f"The database is too old for this Footnote: it is at revision {current}, and the oldest that can be "
-            f"brought up is {FIRST}. Install the commit {LAST_BEFORE}, run its `footnote migrate`, then install this "
-            "version again. Nothing was changed."
+            f"brought up is {FIRST}. {BRING_UP} Nothing was changed."
         )
     if current is not None and not knows(current):
         raise SetupError(

@@ -26,7 +26,7 @@ from app.settings import Settings
 from app.types import JobStatus, UsageStatus
 from app.usage.reconciliation.checks import Check, budget_checks, row_checks
 from app.usage.reconciliation.rollup_checks import rollup_checks
-from migrations.first_release import LAST_BEFORE, is_too_old
+from migrations.first_release import BRING_UP, is_too_old
 
 _DAYS_US = 2 * 86_400 * 1_000_000
 _AHEAD_US = 60 * 1_000_000  # a ledger that is so far ahead of the clock was written with another one
@@ -92,8 +92,7 @@ def _look(report: Report, settings: Settings, database: Database) -> None:
 def _compared(schema: str | None) -> tuple[Level, str, str]:
     """The level, code and advice for a schema that is not this version's."""
     if schema is not None and is_too_old(schema):
-        advice = f"Install the commit {LAST_BEFORE}, run its `footnote migrate`, then install this version again."
-        return Level.ERROR, "schema-too-old", advice
+        return Level.ERROR, "schema-too-old", BRING_UP
     if schema is not None and not knows(schema):
         return Level.ERROR, "schema-newer", "Install the version that wrote it."
     return Level.WARNING, "schema-older", "The next start brings it up; make a backup first."

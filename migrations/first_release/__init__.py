@@ -17,6 +17,9 @@ FIRST = "0020"
 LAST_BEFORE = "c2f91f6 of 28 November 2026"
 """The last commit of Footnote whose migrations begin before `FIRST`."""
 
+BRING_UP = f"Install the commit {LAST_BEFORE}, run its `footnote migrate`, then install this version again."
+"""How a database that is too old can be brought up."""
+
 _FOLDED = frozenset(f"{number:04}" for number in range(1, int(FIRST)))
 _MADE = re.compile(r"CREATE (?:VIRTUAL )?(TABLE|FUNCTION) (\w+)")
 _SPACE = re.compile(r"\s*([(),;])\s*|\s+")
@@ -94,7 +97,7 @@ def drop(connection: sa.Connection) -> None:
 
 
 def differences(connection: sa.Connection) -> list[str]:
-    """What of a database at revision 0020 is not as the first release makes it, a part of a sentence each.
+    """The differences of a database at revision 0020 from the first release, a part of a sentence each.
 
     `connection` is inside a transaction that may write, in which nothing is left changed. PostgreSQL's user needs the
     right to create schemas.

@@ -50,10 +50,7 @@ def _of_plain_questions(rows: Sequence[Mapping[str, Any]]) -> list[ScoredQuestio
 
 
 def _of_tables(rows: Sequence[Mapping[str, Any]]) -> list[ScoredQuestion]:
-    return [
-        ScoredQuestion(score=1 - (row["answers"] or 0.0), answerable=True, correct=row["cell"] and row["answers"] > 0)
-        for row in rows
-    ]
+    return [ScoredQuestion(score=1 - (row["answers"] or 0.0), answerable=True, correct=row["cell"]) for row in rows]
 
 
 def confirmed(outcomes: Sequence[ScoredQuestion]) -> tuple[int, int]:

@@ -65,7 +65,7 @@ def shares(verdicts: Sequence[CellVerdict]) -> dict[str, Share]:
 
 
 def wrong(questions: Sequence[CellQuestion], asked: Sequence[Asked], verdicts: Sequence[CellVerdict]) -> str:
-    """What is not right, to be judged by eye."""
+    """The questions that were not answered right, with what was said, to be judged by eye."""
     lines: list[str] = []
     for question, one, verdict in zip(questions, asked, verdicts, strict=True):
         if verdict.outcome == "answered" and verdict.cell:
