@@ -186,6 +186,8 @@ class RemoteLoop:
                     return FinishReason.STOP
                 if reason is None and sequence.runaway:
                     return FinishReason.LENGTH
+                if reason is None and sequence.repeating:
+                    return FinishReason.REPETITION
         assert reason is not None, "the server object lets no stream end without a reason"
         return FinishReason.STOP if sequence.stop.found else reason
 

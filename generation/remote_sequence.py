@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from generation.delivery import TokenStream
 from generation.ports import Observer, Tokenizer
 from generation.remote_protocol import StreamChunk
+from generation.repetition import RepetitionDetector
 from generation.streaming import StopStrings
 from generation.types import Completion, Delta, FinishReason, GenerationRequest, Timings, TokenLogprob
 
@@ -39,7 +40,8 @@ class RemoteSequence:
     """The state of one sequence: its text and the server's token counts.
 
     `counted` is, in order of preference: the server's running count, the ids it sent, or each chunk's text
-    counted by our tokenizer; `tallied` of it are in the engine's statistics. Times are `time.monotonic` seconds.
+    counted by our tokenizer; `tallied` of it are in the engine's statistics. `repeating` says that the text goes round
+    in a circle; where a server sends no ids, each of its pieces counts as a token. Times are `time.monotonic` seconds.
     `traceparent` is the header that makes the server's spans part of the request's trace.
     """
 
@@ -67,6 +69,8 @@ class RemoteSequence:
     covered_tokens: int = 0
     covered_logprobs: int = 0
     final_count: int | None = None
+    repetition: RepetitionDetector = field(default_factory=RepetitionDetector)
+    repeating: bool = False
     prompt_tokens: int | None = None
     cached_tokens: int = 0
 
@@ -99,6 +103,10 @@ class RemoteSequence:
             self.prompt_tokens = chunk.usage.prompt_tokens or self.prompt_tokens
             self.cached_tokens = chunk.usage.cached_tokens or self.cached_tokens
         self.logprobs.extend(chunk.logprobs)
+        if self.request.sampling.stop_repetition:
+            pieces: Sequence[object] = chunk.token_ids or ([chunk.text] if chunk.text else [])
+            for piece in pieces:
+                self.repeating = self.repetition.push(piece) or self.repeating
         if chunk.text:
             self.received.append(chunk.text)
             if not self.stop.found:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from generation.delivery import TokenStream
 from generation.ports import Observer
 from generation.prefix import BlockKey, PrefixChain
+from generation.repetition import RepetitionDetector
 from generation.streaming import IncrementalDecoder
 from generation.types import Completion, Delta, FinishReason, GenerationRequest, Timings, TokenLogprob
 
@@ -35,6 +36,7 @@ class SequenceState:
     constraint: "TokenConstraint | None" = None
     drafter: "Drafter | None" = None
     acceptance: "Acceptance | None" = None
+    repetition: RepetitionDetector = field(default_factory=RepetitionDetector)
     submitted_at: float = field(default_factory=time.monotonic)
     admitted_at: float | None = None
     first_token_at: float | None = None
@@ -149,6 +151,8 @@ class SequenceState:
             return FinishReason.STOP
         if len(self.generated) >= self.request.sampling.max_tokens:
             return FinishReason.LENGTH
+        if self.request.sampling.stop_repetition and self.repetition.push(token_id):
+            return FinishReason.REPETITION
         return None
 
     def complete(self, reason: FinishReason, *, error: str | None = None) -> Completion:

@@ -9,6 +9,7 @@ class FinishReason(StrEnum):
 
     STOP = "stop"
     LENGTH = "length"
+    REPETITION = "repetition"
     CANCELLED = "cancelled"
     DEADLINE = "deadline"
     ERROR = "error"
@@ -38,6 +39,7 @@ class SamplingParams:
         seed: Makes a sampled sequence reproducible whatever else is in the batch; None draws one.
         stop: Stop strings; they are not part of the returned text.
         ignore_eos: Go on after an end-of-sequence token.
+        stop_repetition: End a text that goes round in a circle (`generation.repetition`).
     """
 
     max_tokens: int
@@ -54,6 +56,7 @@ class SamplingParams:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     ignore_eos: bool = False
+    stop_repetition: bool = False
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:

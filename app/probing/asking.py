@@ -74,6 +74,6 @@ class CaseAsking:
             return ""
         [completion] = completions([stream])
         assert completion is not None, "the call was made"
-        if completion.finish_reason not in {FinishReason.STOP, FinishReason.LENGTH}:
+        if completion.finish_reason not in {FinishReason.STOP, FinishReason.LENGTH, FinishReason.REPETITION}:
             raise failure(completion.error or str(EngineStopped()))
         return completion.text

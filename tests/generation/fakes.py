@@ -179,6 +179,7 @@ def request(
     seed: int | None = None,
     stop: tuple[str, ...] = (),
     ignore_eos: bool = False,
+    stop_repetition: bool = False,
 ) -> GenerationRequest:
     """A request with everything but what matters to the test left at its default."""
     sampling = SamplingParams(
@@ -189,6 +190,7 @@ def request(
         seed=seed,
         stop=stop,
         ignore_eos=ignore_eos,
+        stop_repetition=stop_repetition,
     )
     return GenerationRequest(name, tuple(prompt), sampling)
 

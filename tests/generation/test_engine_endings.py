@@ -56,6 +56,22 @@ async def test_a_failing_observer_is_logged_and_the_stream_ends_well(
     assert observer.wait() is not None
 
 
+async def test_a_text_that_goes_round_in_a_circle_is_stopped_where_that_is_asked_for(
+    start: Callable[..., LocalEngine],
+) -> None:
+    says = "It is the heat of" + " the heat of" * 50
+    engine, observer = start(ScriptedRunner(says)), RecordingObserver()
+
+    deltas, done = await read(engine.submit(request(max_tokens=500, stop_repetition=True), observer=observer))
+    _, whole = await read(engine.submit(request(max_tokens=500), observer=RecordingObserver()))
+
+    assert done.finish_reason is FinishReason.REPETITION
+    assert (done.text, done.error) == ("It is" + " the heat of" * 5 + " the", None), "a piece of 12 letters, 64 of them"
+    assert sum(delta.tokens for delta in deltas) == len(done.token_ids) == len(done.text)
+    assert observer.wait().finish_reason is FinishReason.REPETITION
+    assert (whole.finish_reason, whole.text) == (FinishReason.LENGTH, says[:500])
+
+
 def test_a_stream_nobody_reads_is_finished_after_the_grace(start: Callable[..., LocalEngine]) -> None:
     engine = start(ScriptedRunner(), reader_grace_s=0.2)
     observer = RecordingObserver()

@@ -47,6 +47,21 @@ async def test_a_server_that_knows_no_end_is_ended_at_max_tokens(serve: Start) -
     assert server.asked().gone.wait(30)
 
 
+@pytest.mark.parametrize("ids", [True, False])
+async def test_a_text_that_goes_round_in_a_circle_is_stopped_and_the_request_ended(serve: Start, ids: bool) -> None:
+    async def script(reply: Reply) -> None:
+        while True:
+            for letter in "abc":
+                await reply.piece(letter, token_ids=[ord(letter)] if ids else None)
+
+    engine, server = serve(script)
+
+    _, done = await read(engine.submit(request(max_tokens=4000, stop_repetition=True), observer=RecordingObserver()))
+
+    assert outcome(done) == (FinishReason.REPETITION, ("abc" * 22)[:64], 64)
+    assert server.asked().gone.wait(30)
+
+
 @pytest.mark.parametrize("script", [endless, silent])
 async def test_closing_a_stream_closes_the_connection_though_the_server_says_nothing_more(
     serve: Start, script: Script

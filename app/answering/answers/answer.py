@@ -91,7 +91,7 @@ class WindowUse:
 
 Stage = Literal["retrieval", "reader", "model", "verifier"]
 
-_ENDED = {FinishReason.STOP.value, FinishReason.LENGTH.value}
+_ENDED = {FinishReason.STOP.value, FinishReason.LENGTH.value, FinishReason.REPETITION.value}
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class Generator:
         stream = meter.generating(
             Purpose.ANSWER,
             prompt,
-            replace(question.sampling, max_tokens=output),
+            replace(question.sampling, max_tokens=output, stop_repetition=question.json_schema is None),
             documents=prompt.shares(context),
             deadline_s=deadline_s,
             constraint=question.constraint(len(context.sources)),

@@ -84,14 +84,18 @@ def _doubt(refusing: float | None, selection: Selection | None) -> float | None:
 
 
 def is_unconfirmed(question: Question, context: Context, writer: FootnoteWriter, completion: Completion) -> bool:
-    """Whether a complete answer in English prose makes claims, none of them verified, so that quotes should follow."""
-    if completion.finish_reason is not FinishReason.STOP or completion.error is not None:
+    """Whether quotes should follow an answer in English prose.
+
+    They follow a complete one that makes claims, none of them verified, and one that went round in a circle.
+    """
+    circle = completion.finish_reason is FinishReason.REPETITION
+    if not (circle or completion.finish_reason is FinishReason.STOP) or completion.error is not None:
         return False
     if question.sampling.logprobs is not None or not context.sources:
         return False
     if not is_english(question.text):  # the sentence selection reads English
         return False
-    if writer.withheld:
+    if writer.withheld or circle:
         return True
     refused = refuses(writer.answer, cited=bool(writer.citations))
     return writer.claims and not writer.confirmed and not refused

@@ -55,7 +55,7 @@ class Settler:
 
     def _status(self, reason: FinishReason) -> UsageStatus:
         match reason:
-            case FinishReason.STOP | FinishReason.LENGTH:
+            case FinishReason.STOP | FinishReason.LENGTH | FinishReason.REPETITION:
                 return UsageStatus.COMPLETED
             case FinishReason.DEADLINE:
                 return UsageStatus.SERVER_ABORT

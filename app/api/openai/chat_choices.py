@@ -31,8 +31,8 @@ def annotations(answer: Answer) -> list[dict[str, object]]:
 
 
 def finish_reason(answer: Answer) -> str:
-    """OpenAI's finish reason, `length` or `stop`; a cancelled answer has no client left to read it."""
-    return "length" if answer.finish_reason == "length" else "stop"
+    """OpenAI's finish reason: `length` where an answer was cut, or `stop`; a cancelled one has no client to read it."""
+    return "length" if answer.finish_reason in {"length", "repetition"} else "stop"
 
 
 def logprobs(tokens: Sequence[TokenLogprob], tokenizer: Tokenizer) -> dict[str, Any] | None:

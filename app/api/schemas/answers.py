@@ -276,7 +276,7 @@ class AnswerBody(ResponseBody):
         examples=[None],
     )
     answer: str = Field(description="The answer, with markers.", examples=["Revenue rose 12% [1]."])
-    finish_reason: str = Field(description="stop, length, cancelled or error.", examples=["stop"])
+    finish_reason: str = Field(description="stop, length, repetition, cancelled or error.", examples=["stop"])
     citations: list[CitationBody] = Field(description="Footnotes, in the order of their markers.")
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")
     quoted_spans: list[QuotedSpanBody] = Field(description=QUOTED_SPANS)

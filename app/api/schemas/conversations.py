@@ -141,7 +141,7 @@ class MakingBody(ResponseBody):
         examples=["evidence-minilm-l6"],
     )
     reason: str | None = Field(description="Why `answered` is false; null when it is true.", examples=[None])
-    finish_reason: str = Field(description="stop or length.", examples=["stop"])
+    finish_reason: str = Field(description="stop, length or repetition.", examples=["stop"])
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")
     quoted_spans: list[QuotedSpanBody] = Field(description=QUOTED_SPANS)
     parts: list[PartBody] = Field(description=PARTS)

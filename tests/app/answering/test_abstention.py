@@ -337,3 +337,13 @@ def test_an_answer_of_which_nothing_is_verified_is_unconfirmed(
 
     assert is_unconfirmed(asked, SHOWN, written(text, strict=strict), COMPLETION) == unconfirmed
     assert not is_unconfirmed(asked, EMPTY, written(text, strict=strict), COMPLETION)
+
+
+@pytest.mark.parametrize(("error", "unconfirmed"), [(None, True), ("The model failed.", False)])
+def test_an_answer_that_went_round_in_a_circle_is_unconfirmed_whatever_it_cites(
+    error: str | None, unconfirmed: bool
+) -> None:
+    answer = written("Revenue rose 12 percent to 48 million dollars in 2025.")
+    circle = replace(COMPLETION, finish_reason=FinishReason.REPETITION, error=error)
+
+    assert is_unconfirmed(replace(QUESTION, text=REVENUE), SHOWN, answer, circle) == unconfirmed

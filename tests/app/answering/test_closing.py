@@ -137,7 +137,9 @@ def test_the_sentences_that_no_source_supports_are_those_of_the_prose() -> None:
     assert (given.parts, given.uncited, given.quotes, given.lead) == ((prose,), (Span(0, 7),), (), None)
 
 
-@pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH, FinishReason.CANCELLED])
+@pytest.mark.parametrize(
+    "reason", [FinishReason.STOP, FinishReason.LENGTH, FinishReason.REPETITION, FinishReason.CANCELLED]
+)
 def test_a_generation_that_came_to_an_end_is_reported_as_an_answer(reason: FinishReason) -> None:
     given = report(generated(reason), grounding_of(QUESTION))
 

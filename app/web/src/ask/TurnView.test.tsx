@@ -7,11 +7,11 @@ import { applied, newTurn } from "./turn";
 
 const WRITING = "it is being written";
 
-function shown(standalone: string | null, quotes?: object): string {
+function shown(standalone: string | null, quotes?: object, ended = "stop"): string {
   const done = {
     answered: true,
     reason: null,
-    finish_reason: "stop",
+    finish_reason: ended,
     model: "m",
     standalone_question: standalone,
     abstention: { stage: null },
@@ -54,4 +54,10 @@ test("what documents say stands open below the words while they are written, and
   expect(writing.indexOf("A broken leg.")).toBeLessThan(writing.indexOf("His leg was cut"));
   expect(done).toContain('<details class="ask-before">');
   expect(shown(null)).not.toContain("ask-before");
+});
+
+test("an answer that was cut, or that went round in a circle, says so", () => {
+  expect(shown(null, undefined, "length")).toContain("longest length allowed");
+  expect(shown(null, undefined, "repetition")).toContain("began to repeat itself");
+  expect(shown(null)).not.toContain("ask-note");
 });

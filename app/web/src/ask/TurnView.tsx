@@ -169,5 +169,6 @@ function Ended({ turn, onAgain }: { turn: Turn; onAgain: (() => void) | null }) 
   if (turn.state === "stopped")
     return <p className="ask-note">{turn.text === "" ? words.stoppedEmpty : words.stopped}</p>;
   if (turn.ending?.finish_reason === "length") return <p className="ask-note">{words.cut}</p>;
+  if (turn.ending?.finish_reason === "repetition") return <p className="ask-note">{words.circled}</p>;
   return null;
 }

@@ -125,6 +125,7 @@ export const ask = {
       "You stopped this answer. What was written stays here until you leave; it is not kept in the conversation.",
     stoppedEmpty: "You stopped this before an answer was written.",
     cut: "The answer was cut off because it reached the longest length allowed.",
+    circled: "The model began to repeat itself, and was stopped.",
     quoted: "What the documents say, word for word:",
     quotedBefore: "What your documents say, word for word",
     quotedInstead: "This could not be confirmed. What the documents say, word for word:",

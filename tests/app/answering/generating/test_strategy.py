@@ -124,7 +124,9 @@ def ended(reason: FinishReason, *, error: str | None = None) -> Finished:
     return generated(grounding_of(QUESTION), writer, completion_of("Because", reason, error=error), None, None)
 
 
-@pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH, FinishReason.CANCELLED])
+@pytest.mark.parametrize(
+    "reason", [FinishReason.STOP, FinishReason.LENGTH, FinishReason.REPETITION, FinishReason.CANCELLED]
+)
 def test_a_generation_that_came_to_an_end_is_an_answer(reason: FinishReason) -> None:
     given = ended(reason)
 

@@ -83,6 +83,7 @@ def generating(meter: Meter, purpose: Purpose = Purpose.ANSWER) -> None:
     [
         (FinishReason.STOP, False, "completed"),
         (FinishReason.LENGTH, False, "completed"),
+        (FinishReason.REPETITION, False, "completed"),
         (FinishReason.STOP, True, "completed"),
         (FinishReason.CANCELLED, True, "client_abort"),
         (FinishReason.CANCELLED, False, "server_abort"),
