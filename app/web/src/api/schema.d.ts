@@ -268,7 +268,7 @@ export interface components {
       answer: string;
       /**
        * Finish Reason
-       * @description stop, length, cancelled or error.
+       * @description stop, length, repetition, cancelled or error.
        * @example stop
        */
       finish_reason: string;
@@ -4640,7 +4640,7 @@ export interface components {
       reason: string | null;
       /**
        * Finish Reason
-       * @description stop or length.
+       * @description stop, length or repetition.
        * @example stop
        */
       finish_reason: string;
@@ -9994,7 +9994,7 @@ export interface components {
       standalone_question: string | null;
       /**
        * Finish Reason
-       * @description stop, length, cancelled or error.
+       * @description stop, length, repetition, cancelled or error.
        * @example stop
        */
       finish_reason: string;
