@@ -21,7 +21,7 @@ from tests.bench.service.plain_questions.judging import judge
 from tests.bench.service.plain_questions.questions import load
 
 _LEAST = 5  # answers on which the left end of a curve is drawn: one wrong answer of two says nothing
-_DRAWN = 150  # points of a curve at most
+_DRAWN = 60  # points of a curve at most
 
 
 def outcomes_of(path: Path) -> Iterator[tuple[str, list[ScoredQuestion]]]:
