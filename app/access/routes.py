@@ -86,6 +86,7 @@ _GENERATION, _RETRIEVAL, _RATE_LIMITS = (
     AdmissionControl.RATE_LIMITS,
 )
 _TEXTS, _FILE = BodyKind.TEXTS, BodyKind.FILE
+_MESSAGES = "/v1/messages"
 
 # POSTs that only read (ask, search, …) need a reader, and so do the caller's own conversations, feedback and session.
 ROUTES: tuple[RouteRule, ...] = (
@@ -143,6 +144,8 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("GET PATCH DELETE", "/v1/conversations/{conversation_id}", _READER),
     RouteRule("GET", "/v1/conversations/{conversation_id}/export", _READER),
     RouteRule("GET", "/v1/usage", _READER),
+    # Anthropic's protocol
+    RouteRule("POST", _MESSAGES, _READER, admission=_GENERATION),
     # OpenAI's protocol
     RouteRule("POST", "/v1/chat/completions", _READER, admission=_GENERATION, openai=True),
     RouteRule("POST", "/v1/embeddings", _READER, admission=_RETRIEVAL, body=_TEXTS, openai=True),
@@ -272,6 +275,11 @@ def refusal(principal: Principal, method: str, path: str) -> str | None:
 def speaks_openai(path: str) -> bool:
     """Whether errors at `path` also have OpenAI's `error` object: at its routes and at all addresses below them."""
     return path.startswith(_openai_prefixes())
+
+
+def speaks_anthropic(path: str) -> bool:
+    """Whether errors at `path` also have Anthropic's `error` object, and its clients' `x-api-key` is the key."""
+    return path == _MESSAGES or path.startswith(f"{_MESSAGES}/")
 
 
 @cache

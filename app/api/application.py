@@ -41,6 +41,7 @@ from app.api import (
     users,
     web_page,
 )
+from app.api.anthropic import messages
 from app.api.errors import install_error_handlers
 from app.api.gate.drain_gate import DrainGate
 from app.api.gate.idempotency import Idempotency
@@ -67,6 +68,7 @@ _MODULES = (
     conversations,
     feedback,
     chat_completions,
+    messages,
     models,
     embeddings,
     files,

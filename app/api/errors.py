@@ -12,7 +12,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 
 from app import errors as app_errors
-from app.access.routes import speaks_openai
+from app.access.routes import speaks_anthropic, speaks_openai
 from app.answering.answers.answer import Answer
 from app.api.field_problems import FieldProblems, cut
 from app.api.root_path import route_path
@@ -181,10 +181,31 @@ def failure_of(answer: Answer) -> Exception | None:
 def problem_response(
     status: HTTPStatus, body: dict[str, object], headers: Mapping[str, str], *, path: str
 ) -> JSONResponse:
-    """The response; on routes of OpenAI's protocol the body also has OpenAI's `error` member."""
+    """The response; on routes of OpenAI's or Anthropic's protocol the body also has the protocol's `error` member."""
     if speaks_openai(path):
         body = {**body, "error": openai_error(body)}
+    elif speaks_anthropic(path):
+        body = {**body, "error": anthropic_error(body)}
     return JSONResponse(body, status_code=status.value, headers=dict(headers), media_type=PROBLEM)
+
+
+def anthropic_error(body: Mapping[str, object]) -> dict[str, object]:
+    """Anthropic's `error` object from a problem document."""
+    status = body["status"]
+    assert isinstance(status, int), "problem() wrote it"
+    known = {
+        401: "authentication_error",
+        403: "permission_error",
+        404: "not_found_error",
+        413: "request_too_large",
+        429: "rate_limit_error",
+        503: "overloaded_error",
+        504: "timeout_error",
+    }
+    return {
+        "type": known.get(status, "invalid_request_error" if status < 500 else "api_error"),
+        "message": body["detail"],
+    }
 
 
 def openai_error(body: Mapping[str, object]) -> dict[str, object]:
@@ -268,8 +289,9 @@ def _validation_response(request: Request, error: RequestValidationError) -> JSO
         detail, slug = "The body is not valid JSON.", "invalid-json"
     else:
         detail, slug = found.detail, "invalid-request"
-    if found.unsupported is not None and speaks_openai(route_path(request.scope)):
-        # OpenAI's protocol: an unknown parameter is refused by name, never ignored.
+    path = route_path(request.scope)
+    if found.unsupported is not None and (speaks_openai(path) or speaks_anthropic(path)):
+        # Protocols of others: an unknown parameter is refused by name, never ignored.
         status, slug = HTTPStatus.BAD_REQUEST, "unsupported-parameter"
         param, detail = found.unsupported
     note_problem(slug)
@@ -277,4 +299,4 @@ def _validation_response(request: Request, error: RequestValidationError) -> JSO
     if found.more:
         extra["more_errors"] = found.more
     body = problem(status, slug, detail, request_id_of(request), extra=extra)
-    return problem_response(status, body, {}, path=route_path(request.scope))
+    return problem_response(status, body, {}, path=path)

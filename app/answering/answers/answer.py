@@ -67,12 +67,15 @@ class TextDelta:
 
     `logprobs` belong to the tokens generated since the last piece, where the client asked for them. They need not
     cover `text`: footnotes are added, and text is held back, between generation and display. `part` is the number of
-    the part that a model is writing; None for text that comes whole, of which the answer tells the parts.
+    the part that a model is writing; None for text that comes whole, of which the answer tells the parts. `citations`
+    are those that are new since the last piece; their markers may be in earlier text. What the answer tells of them
+    later, as `answers`, they do not have yet, and citations of the rest come with the answer alone.
     """
 
     text: str
     logprobs: tuple[TokenLogprob, ...] = ()
     part: int | None = None
+    citations: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

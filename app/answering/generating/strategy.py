@@ -121,14 +121,16 @@ class Generating:
         writer = begin(grounding, prompted.pages, meter, verification=self._verification, memo=self._memo)
         held = HeldText() if self._replaces(prompted) else None
         unreported: tuple[TokenLogprob, ...] = ()
+        told = 0
         completion: Completion | None = None
         async for event in generation.stream:
             if isinstance(event, Delta):
                 unreported += event.logprobs
                 shown = await writer.write(event.text)
                 if shown := shown if held is None else held.feed(shown):
-                    yield TextDelta(shown, unreported, part=0)
-                    unreported = ()
+                    new = tuple(writer.footnotes.citations[told:])
+                    yield TextDelta(shown, unreported, part=0, citations=new)
+                    unreported, told = (), told + len(new)
             else:
                 completion = event
                 await writer.finish()

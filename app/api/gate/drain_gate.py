@@ -9,8 +9,8 @@ import json
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.access.routes import speaks_openai
-from app.api.errors import openai_error, problem_of, problem_response
+from app.access.routes import speaks_anthropic, speaks_openai
+from app.api.errors import anthropic_error, openai_error, problem_of, problem_response
 from app.api.event_stream import sse
 from app.api.root_path import route_path
 from app.errors import ServerShutdown
@@ -89,8 +89,11 @@ class _Reply:
                 await self.refuse()
             elif self._events and not self._complete:
                 _, body, _ = problem_of(ServerShutdown(), str(self._scope["state"]["request_id"]))
-                openai = speaks_openai(route_path(self._scope))
-                event = (
-                    sse(None, json.dumps({"error": openai_error(body)})) if openai else sse("error", json.dumps(body))
-                )
+                path = route_path(self._scope)
+                if speaks_openai(path):
+                    event = sse(None, json.dumps({"error": openai_error(body)}))
+                elif speaks_anthropic(path):
+                    event = sse("error", json.dumps({**body, "type": "error", "error": anthropic_error(body)}))
+                else:
+                    event = sse("error", json.dumps(body))
                 await self._send({"type": "http.response.body", "body": event, "more_body": False})

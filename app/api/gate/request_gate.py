@@ -17,7 +17,14 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.authenticator import AccessRevoked, until_revoked
-from app.access.routes import AdmissionControl, is_public, presents_secret, refusal, rule_for
+from app.access.routes import (
+    AdmissionControl,
+    is_public,
+    presents_secret,
+    refusal,
+    rule_for,
+    speaks_anthropic,
+)
 from app.admission.failed_logins import FailedLogins
 from app.admission.sliding_windows import RateLimitState
 from app.api.errors import problem_of, problem_response
@@ -86,6 +93,7 @@ class RequestGate:
             await self._app(scope, receive, send)
             return
         state: State = scope["app"].state.footnote
+        _accept_api_key(scope)
         request_id = new_id("req")
         scope.setdefault("state", {}).update(request_id=request_id, arrived=time.monotonic())
         observation, status = Observation(scope, state.telemetry.instruments, request_id), _UNSENT
@@ -161,6 +169,14 @@ class RequestGate:
             gone=partial(until_disconnect, receive),
         ) as body:
             await self._app(scope, replay_body(body, receive), send)
+
+
+def _accept_api_key(scope: Scope) -> None:
+    """Take the `x-api-key` of Anthropic's clients for the bearer key, on the routes of their protocol."""
+    headers = Headers(scope=scope)
+    key = headers.get("x-api-key")
+    if key is not None and "authorization" not in headers and speaks_anthropic(route_path(scope)):
+        scope["headers"] = [*scope["headers"], (b"authorization", f"Bearer {key}".encode("latin-1"))]
 
 
 async def _authorize(scope: Scope, state: State) -> None:

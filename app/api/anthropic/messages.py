@@ -1,0 +1,119 @@
+"""Anthropic's protocol: messages, whose citations name the exact characters of a document."""
+
+from dataclasses import replace
+
+import anyio
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from app.answering.languages.which_document import asks_which_document
+from app.answering.question import Message, Question
+from app.answering.understanding.followup.rules import exchanges_of, stand_alone
+from app.api.anthropic.content_blocks import BlockPiece
+from app.api.anthropic.message_stream import EVENTS, MessageStream, MessageWriter, message_of
+from app.api.anthropic.schemas import MessageBody, MessageRequest
+from app.api.dependencies import (
+    AnswerDeadline,
+    CorpusDep,
+    ModelsDep,
+    PrincipalDep,
+    RequestId,
+    SettingsDep,
+    scope_for,
+)
+from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
+from app.api.openai.choices import Several, open_choices
+from app.api.openai.models import collection_of
+from app.api.schemas.shape import problems
+from app.errors import InvalidRequest
+from app.server.state import DocumentsState
+from app.settings import Settings
+from app.types import Principal
+
+router = APIRouter(tags=["anthropic"])
+
+
+@router.post(
+    "/v1/messages",
+    response_model=MessageBody,
+    summary="Chat with your documents, in Anthropic's protocol",
+    responses={
+        200: {
+            "description": "A message; with `stream: true` Anthropic's events, citations behind the text of a block.",
+            "content": event_stream(*EVENTS),
+        },
+        **problems(400, 404, 422, 429, 503, 504),
+    },
+)
+async def create_message(
+    body: MessageRequest,
+    request: Request,
+    corpus: CorpusDep,
+    settings: SettingsDep,
+    models: ModelsDep,
+    principal: PrincipalDep,
+    request_id: RequestId,
+    deadline: AnswerDeadline,
+) -> Response:
+    """The last user message is the question; earlier turns are history; usage counts all of it.
+
+    The key is sent as `x-api-key`, as Anthropic's clients do, or as a bearer key.
+    """
+    asked = await anyio.to_thread.run_sync(_question, body, corpus, settings, principal, request_id)
+    question = replace(asked, deadline=deadline)
+
+    async def opened() -> Several:
+        return await open_choices(models.answerer, question, n=1)
+
+    if body.stream:
+        choices = await unless_disconnected(request, opened)
+        message = MessageStream(choices, model=body.model)
+        whole_stream = with_terminal_error(message.events(), request, request_id, render=message.error_event)
+        return EventStream(whole_stream, on_close=choices.close)
+
+    async def whole() -> MessageBody:
+        choices, writer = await opened(), MessageWriter()
+        pieces: list[BlockPiece] = []
+        async for _, event in choices.stream():
+            pieces += writer.pieces(event)
+        assert writer.answer is not None, "an answer's events end with the answer"
+        return message_of(writer, pieces, await choices.usage([writer.answer]), model=body.model)
+
+    return JSONResponse((await unless_disconnected(request, whole)).model_dump())
+
+
+def _question(
+    body: MessageRequest, corpus: DocumentsState, settings: Settings, principal: Principal, request_id: str
+) -> Question:
+    options = body.footnote
+    collection_id = collection_of(body.model, corpus, principal)
+    *turns, last = body.messages
+    if last.role != "user" or not last.text.strip():
+        raise InvalidRequest("The last message must be the user's, and not empty.", param="messages")
+    history = tuple(
+        Message(turn.role, turn.text, asks=turn.role == "assistant" and asks_which_document(turn.text))
+        for turn in turns
+    )
+    sampling = replace(body.sampling_params(), top_k=body.top_k or 0, stop=tuple(body.stop_sequences or ()))
+    question = Question(
+        request_id=request_id,
+        endpoint="messages",
+        principal=principal,
+        text=last.text,
+        scope=scope_for(
+            corpus,
+            principal,
+            collection_ids=[collection_id] if collection_id is not None else options.collection_ids,
+            document_ids=options.document_ids,
+            raw_filter=options.filter,
+        ),
+        top_k=options.top_k,
+        max_context_tokens=options.max_context_tokens,
+        max_output_tokens=body.max_tokens,
+        sampling=sampling,
+        history=history,
+        instructions=body.instructions,
+        strict=settings.strict,
+        format="markdown",
+    )
+    return question.standing_alone(stand_alone(question.text, exchanges_of(history)))
