@@ -27,7 +27,7 @@ from generation.types import ModelInfo
 from ingestion.ports import Extractor
 from tests.app.evaluation.application import Unconstrained
 from tests.app.server.stations import LIMITS, state_with, stations
-from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner
+from tests.generation.fakes import EOS, LetterTokenizer, Plan, ScriptedRunner, letters
 from tests.server import ADMIN_KEY
 
 MODEL = "scripted"
@@ -62,7 +62,7 @@ def _pause(seconds: float, wait: Callable[[], None], plan: Plan) -> None:
 def scripted(
     *,
     step_seconds: float = 0.0005,
-    says: str = "abcdefghij" * (LETTERS // 10),
+    says: str = letters(LETTERS),
     wait: Callable[[], None] = lambda: None,
 ) -> LocalEngine:
     """An engine whose steps take so long and are short, so that prompts need several and are left in the middle.

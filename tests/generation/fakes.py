@@ -36,6 +36,11 @@ class LetterTokenizer:
         return ((),) * (len(roles) + 1)
 
 
+def letters(count: int) -> str:
+    """So many letters that do not go round in a circle: ten of the alphabet, then ten from the next one on."""
+    return "".join(chr(ord("a") + (at + at // 10) % 26) for at in range(count))
+
+
 class ScriptedRunner:
     """A model that says a fixed text, whatever it is asked, one letter a step.
 

@@ -11,7 +11,7 @@ from generation.constraints import TokenConstraint
 from generation.engine import Constraints, LocalEngine
 from generation.types import Constraint, ModelInfo
 from tests.app.api.unhurried import Service
-from tests.generation.fakes import LetterTokenizer, ScriptedRunner
+from tests.generation.fakes import LetterTokenizer, ScriptedRunner, letters
 
 QUESTION = {"question": "How did revenue do?"}
 
@@ -29,7 +29,7 @@ class Anything:
 def slow_engine(before_step: Any, *, max_running: int = 8) -> LocalEngine:
     """The engine itself over a scripted model that waits before each step."""
     return LocalEngine(
-        ScriptedRunner("abcdefghij" * 300, before_step=before_step),
+        ScriptedRunner(letters(3000), before_step=before_step),
         LetterTokenizer(),
         EngineConfig(model="slow", max_running=max_running),
         info=ModelInfo(model="slow", revision="0", context_window=9000, device="cpu", dtype="float32"),
