@@ -42,6 +42,7 @@ MATRIX = {
     ("POST", "/v1/requests/{id}/feedback"): Role.READER,
     ("DELETE", "/v1/requests/{id}/feedback"): Role.READER,
     ("POST", "/v1/chat/completions"): Role.READER,
+    ("POST", "/v1/responses"): Role.READER,
     ("POST", "/v1/embeddings"): Role.READER,
     ("POST", "/v1/files"): Role.MEMBER,
     ("GET", "/v1/files"): Role.READER,
