@@ -245,7 +245,7 @@ def test_a_form_that_cannot_be_met_is_refused_by_name(serve, form, status, says)
 @pytest.mark.parametrize("path", ["/v1/ask", "/v1/chat/completions", "/v1/responses"])
 def test_a_schema_that_cannot_be_enforced_names_the_requests_own_field(serve, path):
     schema = {"type": "objekt"}
-    bodies = {
+    bodies: dict[str, dict[str, Any]] = {
         "/v1/ask": {"question": "x", "format": "json", "json_schema": schema},
         "/v1/chat/completions": {
             "model": "footnote",
