@@ -86,6 +86,11 @@ class Scores:
     lexical: float | None = None
     rerank: float | None = None
 
+    @property
+    def ranking(self) -> float:
+        """The score by which hits are ordered: the reranker's where there is one, else `fused`."""
+        return self.fused if self.rerank is None else self.rerank
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

@@ -148,6 +148,7 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("POST", _MESSAGES, _READER, admission=_GENERATION),
     # OpenAI's protocol
     RouteRule("POST", "/v1/chat/completions", _READER, admission=_GENERATION, openai=True),
+    RouteRule("POST", "/v1/responses", _READER, admission=_GENERATION, openai=True),
     RouteRule("POST", "/v1/embeddings", _READER, admission=_RETRIEVAL, body=_TEXTS, openai=True),
     RouteRule("GET", "/v1/models", _READER, openai=True),
     RouteRule("GET", "/v1/models/{model:path}", _READER, openai=True),

@@ -79,7 +79,8 @@ class Question:
     `sampling.max_tokens` does not count: it is set when the answer is generated (`AnswerDefaults.room`).
     `choice` numbers the answers to one request, from 0. `preferred` are ids of documents, those that the last
     answer cited: their passages are preferred (`app.answering.retrieving.finder`). `alone` asks in a conversation
-    without its earlier turns: nothing is rewritten, shown to the model or preferred because of them.
+    without its earlier turns: nothing is rewritten, shown to the model or preferred because of them. `min_score` in
+    [0, 1] is the least score of a hit (`Scores.ranking`).
     """
 
     request_id: str
@@ -90,6 +91,7 @@ class Question:
     top_k: int = 8
     mode: SearchMode = SearchMode.HYBRID
     rerank: bool | None = None
+    min_score: float | None = None
     max_context_tokens: int | None = None
     max_output_tokens: int | None = None
     sampling: SamplingParams = GREEDY

@@ -47,7 +47,7 @@ from app.api.gate.drain_gate import DrainGate
 from app.api.gate.idempotency import Idempotency
 from app.api.gate.request_gate import RequestGate
 from app.api.gate.security_headers import SecurityHeaders
-from app.api.openai import chat_completions, embeddings, files, models, vector_store_files, vector_stores
+from app.api.openai import chat_completions, embeddings, files, models, responses, vector_store_files, vector_stores
 from app.api.openapi import describe, serve_document
 from app.api.root_path import RootPath
 from app.server.drain import Drain
@@ -69,6 +69,7 @@ _MODULES = (
     feedback,
     chat_completions,
     messages,
+    responses,
     models,
     embeddings,
     files,

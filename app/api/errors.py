@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from app import errors as app_errors
 from app.access.routes import speaks_anthropic, speaks_openai
 from app.answering.answers.answer import Answer
+from app.answering.formats.answer_formats import SCHEMA_FIELDS
 from app.api.field_problems import FieldProblems, cut
 from app.api.root_path import route_path
 from app.disk import disk_refusal
@@ -98,9 +99,11 @@ def problem(
 
 
 def problem_of(
-    error: Exception, request_id: str, *, openid: bool = False
+    error: Exception, request_id: str, *, path: str = "", openid: bool = False
 ) -> tuple[HTTPStatus, dict[str, object], dict[str, str]]:
     """Status, body and headers for an error; `openid` is whether users sign in through an OpenID provider.
+
+    `path` is the route's, by which a schema that cannot be enforced is named.
 
     An error of the disk becomes a 507 or 503. Unexpected errors become a 500. Neither body shows the cause, which is
     logged.
@@ -124,7 +127,7 @@ def problem_of(
             "context_window": error.context_window,
         }
     if isinstance(error, generation_errors.ConstraintInvalid):
-        extra = {"param": "response_format"}
+        extra = {"param": SCHEMA_FIELDS.get(path.removeprefix("/v1/").replace("/", "."))}
     if isinstance(error, app_errors.InvalidRequest) and error.param:
         extra = {"param": cut(error.param, _PARAM_CHARS)}
     if isinstance(error, ingestion_errors.IngestionError):
@@ -229,8 +232,9 @@ def install_error_handlers(app: FastAPI) -> None:
 
     async def on_error(request: Request, error: Exception) -> JSONResponse:
         openid = request.app.state.footnote.access.openid is not None
-        status, body, headers = problem_of(error, request_id_of(request), openid=openid)
-        return problem_response(status, body, headers, path=route_path(request.scope))
+        path = route_path(request.scope)
+        status, body, headers = problem_of(error, request_id_of(request), path=path, openid=openid)
+        return problem_response(status, body, headers, path=path)
 
     async def on_http(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException), "registered for HTTPException"

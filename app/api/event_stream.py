@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from starlette.types import Receive, Scope, Send
 
 from app.api.errors import problem_of
+from app.api.root_path import route_path
 from app.api.schemas.shape import SCHEMA_REFERENCE
 
 Result = TypeVar("Result")
@@ -109,7 +110,7 @@ async def with_terminal_error(
             async for event in events:
                 yield event
     except Exception as error:  # noqa: BLE001 - the status line was sent; the problem goes into the stream
-        _, body, _ = problem_of(error, request_id)
+        _, body, _ = problem_of(error, request_id, path=route_path(request.scope))
         request.scope["state"]["failed"] = True
         yield render(body)
 

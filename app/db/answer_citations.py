@@ -20,7 +20,7 @@ class AnswerResult(StrEnum):
     CANCELLED = "cancelled"
 
 
-ANSWERING = ("ask", "chat.completions", "messages")
+ANSWERING = ("ask", "chat.completions", "responses", "messages")
 """The endpoints that answer questions, as the ledger names them."""
 
 

@@ -20,7 +20,7 @@ _INSIDE = re.compile(
 _KEPT = re.compile(r"/v1/admin/(keys|users|limits/keys|limits/tenants)/.*")
 # Without a second embedder there is nothing to change to, and these say so (503).
 _NOT_SERVED = re.compile(r"/v1/admin/generations/\{generation_id\}/(confirm|rollback)")
-_OPENAI = ("/v1/chat/completions", "/v1/models", "/v1/embeddings", "/v1/files", "/v1/vector_stores")
+_OPENAI = ("/v1/chat/completions", "/v1/models", "/v1/embeddings", "/v1/files", "/v1/responses", "/v1/vector_stores")
 
 
 load_all_checks()

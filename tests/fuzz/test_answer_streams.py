@@ -72,3 +72,15 @@ def test_a_chat_completion_of_odd_characters_is_streamed_as_it_is(client):
     assert last == ("message", "[DONE]")
     choices = [choice for _, data in events for choice in json.loads(data)["choices"]]
     assert "".join(choice["delta"].get("content") or "" for choice in choices) == whole
+
+
+def test_a_response_of_odd_characters_is_streamed_as_it_is(client):
+    body = {"model": "footnote", "input": BODY["question"], "max_output_tokens": BODY["max_output_tokens"]}
+    whole = client.post("/v1/responses", json=body).json()["output"][0]["content"][0]["text"]
+    assert {"\u2028", "\x85", "🙂", "\ufeff"} <= set(whole)
+
+    events = events_in(client.post("/v1/responses", json={**body, "stream": True}).content)
+    read = [(name, json.loads(data)) for name, data in events]
+
+    assert "".join(data["delta"] for name, data in read if name == "response.output_text.delta") == whole
+    assert read[-1][1]["response"]["output"][0]["content"][0]["text"] == whole

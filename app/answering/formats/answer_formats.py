@@ -33,6 +33,8 @@ def answer_schema(sources: int | None = None) -> str:
 
 ANSWER_SCHEMA = answer_schema()
 ANY_OBJECT = json.dumps({"type": "object"})
+SCHEMA_FIELDS = {"ask": "json_schema", "chat.completions": "response_format", "responses": "text.format"}
+"""The field of a request that holds the schema, by endpoint; for errors."""
 
 
 def schema_text(schema: Mapping[str, object], *, param: str) -> str:

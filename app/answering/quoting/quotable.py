@@ -1,6 +1,6 @@
 """Which questions quotes can answer."""
 
-from app.answering.formats.answer_formats import ANSWER_SCHEMA, ANY_OBJECT
+from app.answering.formats.answer_formats import ANSWER_SCHEMA, ANY_OBJECT, SCHEMA_FIELDS
 from app.answering.question import Question
 from app.errors import InvalidRequest, UnsupportedParameter
 
@@ -18,13 +18,14 @@ def require_quotable(question: Question) -> None:
             param="on_no_evidence",
         )
     if question.sampling.logprobs is not None:
+        field = "include" if question.endpoint == "responses" else "logprobs"
         raise UnsupportedParameter(
-            "logprobs: this server has no language model, and quotes have no probabilities.",
-            param="logprobs",
+            f"{field}: this server has no language model, and quotes have no probabilities.",
+            param=field,
         )
     if question.json_schema not in {None, ANSWER_SCHEMA, ANY_OBJECT}:
         raise InvalidRequest(
             "This server has no language model and cannot fill a JSON schema; leave it out to get the answer "
             "and the numbers of its sources.",
-            param="json_schema" if question.endpoint == "ask" else "response_format",
+            param=SCHEMA_FIELDS.get(question.endpoint),
         )

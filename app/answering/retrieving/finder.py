@@ -95,6 +95,8 @@ class Finder:
     def find(self, question: Question, meter: Meter) -> FoundHits:
         """At most `question.top_k` hits, reranked unless the question forbids it or there is no reranker.
 
+        None scores less than `question.min_score`.
+
         Raises:
             InvalidRequest: The question requires reranking and no reranker is configured; no model was called.
             StoreUnavailable: Search or ledger cannot reach the database.
@@ -105,11 +107,13 @@ class Finder:
             )
         vector = self._vectors.of(question, meter)
         if self._reranker is None or question.rerank is False:
-            return FoundHits(self._searched(question, vector, top_k=question.top_k), vector)
+            hits = self._searched(question, vector, top_k=question.top_k)
+            return FoundHits(_scoring(hits, question.min_score), vector)
         hits = self._searched(question, vector, top_k=max(question.top_k, self._candidates))
         with timed("rerank") as reranking:
             hits = self._reranked(self._reranker, question, hits, meter)
-        return FoundHits(hits[: question.top_k], vector, rerank_ms=reranking.seconds * 1000)
+        best = _scoring(hits[: question.top_k], question.min_score)
+        return FoundHits(best, vector, rerank_ms=reranking.seconds * 1000)
 
     def unsearched(self, question: Question, meter: Meter, hits: tuple[Hit, ...]) -> FoundHits:
         """Hits that are known without a search."""
@@ -153,6 +157,11 @@ class Finder:
         with meter.reading(Purpose.RERANK, model=reranker.model, revision=reranker.revision, tokens=tokens):
             scores = reranker.score(question.text, passages)
         return reranked(hits, scores)
+
+
+def _scoring(hits: tuple[Hit, ...], minimum: float | None) -> tuple[Hit, ...]:
+    """The hits that score at least `minimum`; all of them where it is None."""
+    return hits if minimum is None else tuple(hit for hit in hits if hit.scores.ranking >= minimum)
 
 
 def preferring(

@@ -55,7 +55,7 @@ class OpenAnswer:
     @property
     def context(self) -> Context:
         """The sources, once they are known; none for a reply."""
-        grounding = self._grounding
+        grounding = self.grounding
         return NO_SOURCES if grounding is None else grounding.context
 
     async def begun(self) -> None:
@@ -116,7 +116,7 @@ class OpenAnswer:
     async def _events(self) -> AsyncGenerator[Event, None]:
         with self._noting():
             await self._begun()
-            grounding = self._grounding
+            grounding = self.grounding
             if grounding is None:
                 yield SourcesFound(SourceReport.of((), NO_SOURCES), ())
             else:
@@ -147,8 +147,8 @@ class OpenAnswer:
         yield answer
 
     @property
-    def _grounding(self) -> Grounding | None:
-        """The sources; None until they are known, and for a reply."""
+    def grounding(self) -> Grounding | None:
+        """The sources and the hits that they are of; None until they are known, and for a reply."""
         early, result = self._stepping.early, self._stepping.result
         return early.result().grounding if early.done() else result.result().grounding if result.done() else None
 

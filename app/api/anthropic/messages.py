@@ -6,9 +6,7 @@ import anyio
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from app.answering.languages.which_document import asks_which_document
-from app.answering.question import Message, Question
-from app.answering.understanding.followup.rules import exchanges_of, stand_alone
+from app.answering.question import Question
 from app.api.anthropic.content_blocks import BlockPiece
 from app.api.anthropic.message_stream import EVENTS, MessageStream, MessageWriter, message_of
 from app.api.anthropic.schemas import MessageBody, MessageRequest
@@ -22,10 +20,10 @@ from app.api.dependencies import (
     scope_for,
 )
 from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
+from app.api.openai.asking import Asked
 from app.api.openai.choices import Several, open_choices
 from app.api.openai.models import collection_of
 from app.api.schemas.shape import problems
-from app.errors import InvalidRequest
 from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Principal
@@ -87,19 +85,13 @@ def _question(
 ) -> Question:
     options = body.footnote
     collection_id = collection_of(body.model, corpus, principal)
-    *turns, last = body.messages
-    if last.role != "user" or not last.text.strip():
-        raise InvalidRequest("The last message must be the user's, and not empty.", param="messages")
-    history = tuple(
-        Message(turn.role, turn.text, asks=turn.role == "assistant" and asks_which_document(turn.text))
-        for turn in turns
-    )
+    asked = Asked.of(((turn.role, turn.text) for turn in body.messages), param="messages")
     sampling = replace(body.sampling_params(), top_k=body.top_k or 0, stop=tuple(body.stop_sequences or ()))
     question = Question(
         request_id=request_id,
         endpoint="messages",
         principal=principal,
-        text=last.text,
+        text=asked.text,
         scope=scope_for(
             corpus,
             principal,
@@ -111,9 +103,7 @@ def _question(
         max_context_tokens=options.max_context_tokens,
         max_output_tokens=body.max_tokens,
         sampling=sampling,
-        history=history,
-        instructions=body.instructions,
         strict=settings.strict,
         format="markdown",
     )
-    return question.standing_alone(stand_alone(question.text, exchanges_of(history)))
+    return replace(asked, instructions=body.instructions).in_question(question)

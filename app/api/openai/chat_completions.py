@@ -9,9 +9,7 @@ from fastapi.responses import JSONResponse, Response
 
 from app.answering.answers.answer import Answer
 from app.answering.formats.answer_formats import ANY_OBJECT, schema_text
-from app.answering.languages.which_document import asks_which_document
-from app.answering.question import Message, Question
-from app.answering.understanding.followup.rules import exchanges_of, stand_alone
+from app.answering.question import Question
 from app.api.dependencies import (
     AnswerDeadline,
     CorpusDep,
@@ -24,6 +22,7 @@ from app.api.dependencies import (
 )
 from app.api.errors import failure_of
 from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
+from app.api.openai.asking import Asked, refuse_logprobs_in_strict
 from app.api.openai.chat_choices import choice_of
 from app.api.openai.chat_stream import ChatStream
 from app.api.openai.choices import Several, open_choices
@@ -37,7 +36,6 @@ from app.api.openai.schemas.chat import (
 )
 from app.api.schemas.shape import problems
 from app.api.schemas.token_usage import UsageBody
-from app.errors import InvalidRequest, UnsupportedParameter
 from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Principal
@@ -119,25 +117,14 @@ def _question(
 ) -> Question:
     options = body.footnote
     collection_id = collection_of(body.model, corpus, principal)
-    instructions = "\n".join(message.text for message in body.messages if message.role in {"system", "developer"})
-    turns = [message for message in body.messages if message.role in {"user", "assistant"}]
-    if not turns or turns[-1].role != "user" or not turns[-1].text.strip():
-        raise InvalidRequest("The last message must be the user's, and not empty.", param="messages")
-    if settings.strict and body.logprobs:
-        raise UnsupportedParameter(
-            "logprobs: this server shows verified sentences only, and log probabilities would tell the others.",
-            param="logprobs",
-        )
+    asked = Asked.of(((message.role, message.text) for message in body.messages), param="messages")
+    refuse_logprobs_in_strict(wanted=bool(body.logprobs), strict=settings.strict, param="logprobs")
     schema = _json_schema(body.response_format)
-    history = tuple(
-        Message(turn.role, turn.text, asks=turn.role == "assistant" and asks_which_document(turn.text))
-        for turn in turns[:-1]
-    )
     question = Question(
         request_id=request_id,
         endpoint="chat.completions",
         principal=principal,
-        text=turns[-1].text,
+        text=asked.text,
         scope=scope_for(
             corpus,
             principal,
@@ -149,13 +136,11 @@ def _question(
         max_context_tokens=options.max_context_tokens,
         max_output_tokens=body.max_completion_tokens or body.max_tokens,
         sampling=body.sampling_params(),
-        history=history,
-        instructions=instructions,
         strict=settings.strict,
         format="markdown" if schema is None else "json",
         json_schema=schema,
     )
-    return question.standing_alone(stand_alone(question.text, exchanges_of(history)))
+    return asked.in_question(question)
 
 
 def _json_schema(form: TextFormat | JsonObjectFormat | JsonSchemaFormat | None) -> str | None:

@@ -17,7 +17,6 @@ from app.api.openai.schemas.vector_stores import (
     VectorStoreBody,
     VectorStoreDeleted,
     VectorStorePatch,
-    score_of,
 )
 from app.api.schemas.bounds import Id
 from app.api.schemas.search import SearchUsage
@@ -198,13 +197,13 @@ def search_vector_store(
         searches.append(found)
         for hit in found.hits:
             known = best.get(hit.chunk.key)
-            if known is None or score_of(known) < score_of(hit):
+            if known is None or known.scores.ranking < hit.scores.ranking:
                 best[hit.chunk.key] = hit
     hits = list(best.values())
     if len(queries) > 1:
-        hits.sort(key=score_of, reverse=True)
+        hits.sort(key=lambda hit: hit.scores.ranking, reverse=True)
     least = ranking.score_threshold
-    shown = [hit for hit in hits if least is None or score_of(hit) >= least][:limit]
+    shown = [hit for hit in hits if least is None or hit.scores.ranking >= least][:limit]
     documents = corpus.openai_files.rows.metadata_of({hit.chunk.document_id for hit in shown})
     return StoreSearchPage(
         search_query=queries,

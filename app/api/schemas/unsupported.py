@@ -1,6 +1,6 @@
-"""Refuses parameters of OpenAI's chat protocol that Footnote does not support; null counts as left out."""
+"""Refuses parameters of OpenAI's protocol that Footnote does not support; null counts as left out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import PydanticCustomError
@@ -33,23 +33,40 @@ _PARTS: Mapping[str, frozenset[str]] = {
 
 
 def refuse_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The request without unsupported parameters that are null.
+    """A chat completion's request without unsupported parameters that are null.
 
     Raises:
         PydanticCustomError: An unsupported parameter is used.
     """
-    for name in _NEVER:
-        if body.get(name) is not None:
-            raise unsupported(name)
-    for name, allowed in _ONLY.items():
-        if body.get(name) is not None and body[name] not in allowed:
-            raise unsupported(name, f"The parameter '{name}' is not supported with this value.")
+    supported = without_unsupported(body, never=_NEVER, only=_ONLY)
     for name, choice in _UNUSED_WITH.items():
         if body.get(name) and body.get(choice) != "none":
             raise unsupported(
                 name, f"The parameter '{name}' is not supported: Footnote calls no tools; send {choice} 'none'."
             )
-    return {name: value for name, value in body.items() if name not in _NEVER}
+    return supported
+
+
+def without_unsupported(
+    body: Mapping[str, Any], *, never: Sequence[str], only: Mapping[str, tuple[object, ...]]
+) -> dict[str, Any]:
+    """The fields without the unsupported ones that are null.
+
+    Args:
+        body: An object of the request.
+        never: Names of parameters that no value supports.
+        only: The supported values of parameters by name.
+
+    Raises:
+        PydanticCustomError: An unsupported parameter or value is used.
+    """
+    for name in never:
+        if body.get(name) is not None:
+            raise unsupported(name)
+    for name, allowed in only.items():
+        if body.get(name) is not None and body[name] not in allowed:
+            raise unsupported(name, f"The parameter '{name}' is not supported with this value.")
+    return {name: value for name, value in body.items() if name not in never}
 
 
 def refuse_message(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ GENERATION, RETRIEVAL, RATE_LIMITS = (
 ADMISSION = {
     ("POST", "/v1/ask"): GENERATION,
     ("POST", "/v1/chat/completions"): GENERATION,
+    ("POST", "/v1/responses"): GENERATION,
     ("POST", "/v1/search"): RETRIEVAL,
     ("POST", "/v1/embeddings"): RETRIEVAL,
     ("POST", "/v1/tokens/count"): RETRIEVAL,
@@ -33,7 +34,7 @@ SECRETS = {
     ("POST", "/v1/admin/users/{user_id}/sign-in-link"),
     ("POST", "/v1/invitations/accept"),
 }
-OPENAI = ("/v1/chat/completions", "/v1/embeddings", "/v1/files", "/v1/models", "/v1/vector_stores")
+OPENAI = ("/v1/chat/completions", "/v1/embeddings", "/v1/files", "/v1/models", "/v1/responses", "/v1/vector_stores")
 
 
 def application_routes() -> set[tuple[str, str]]:

@@ -43,6 +43,7 @@ MATRIX = {
     ("DELETE", "/v1/requests/{id}/feedback"): Role.READER,
     ("POST", "/v1/chat/completions"): Role.READER,
     ("POST", "/v1/messages"): Role.READER,
+    ("POST", "/v1/responses"): Role.READER,
     ("POST", "/v1/embeddings"): Role.READER,
     ("POST", "/v1/files"): Role.MEMBER,
     ("GET", "/v1/files"): Role.READER,

@@ -28,6 +28,7 @@ BODIES = {
     "/v1/requests/{id}/feedback": {"score": 1},
     "/v1/chat/completions": {"model": "footnote", "messages": [{"role": "user", "content": "x"}]},
     "/v1/messages": {"model": "footnote", "max_tokens": 8, "messages": [{"role": "user", "content": "x"}]},
+    "/v1/responses": {"model": "footnote", "input": "x"},
     "/v1/embeddings": {"model": "footnote", "input": "x"},
     "/v1/vector_stores": {"name": "made"},
     "/v1/vector_stores/{vector_store_id}": {"name": "renamed"},

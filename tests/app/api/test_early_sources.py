@@ -168,11 +168,19 @@ def test_the_bill_of_a_cancelled_answer_has_the_batch_that_ends_in_time(serve) -
     assert billed[-1] == [{"purpose": "locate", "tokens": FIRST_BATCH}]
 
 
-@pytest.mark.parametrize("path", ["/v1/ask", "/v1/chat/completions"])
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/ask", {"question": QUESTION}),
+        ("/v1/chat/completions", CHAT),
+        ("/v1/responses", {"model": "footnote", "input": QUESTION}),
+    ],
+)
 @pytest.mark.parametrize("stream", [True, False])
-def test_who_hangs_up_ends_the_request_while_the_reader_still_reads(serve, path: str, stream: bool) -> None:
+def test_who_hangs_up_ends_the_request_while_the_reader_still_reads(
+    serve, path: str, body: dict[str, Any], stream: bool
+) -> None:
     reader = GatedReader("forty ships", asked="ships")
-    body = {"question": QUESTION} if path == "/v1/ask" else CHAT
     with serve(reader) as served:
         caller = Caller(served, path=path, body=json.dumps({**body, "stream": stream}).encode())
         running = served.portal.start_task_soon(caller)

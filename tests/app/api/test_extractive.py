@@ -233,6 +233,37 @@ def test_streamed_chat_completions_in_json_are_the_same(client: TestClient) -> N
     assert "".join(found["choices"][0]["delta"].get("content") or "" for found in chunks) == whole
 
 
+def respond(client: TestClient, question: str = QUESTION, **fields: Any) -> Any:
+    return client.post("/v1/responses", json={"model": "footnote", "input": question, **fields})
+
+
+def test_responses_in_json_are_the_answer_or_a_refusal(client: TestClient) -> None:
+    text = {"format": {"type": "json_object"}}
+    named = {"format": {"type": "json_schema", "name": "n", "schema": {"type": "string"}}}
+
+    (said,) = respond(client, text=text).json()["output"][0]["content"]
+    (refused,) = respond(client, OFF_TOPIC, text=text).json()["output"][0]["content"]
+    unmet = respond(client, text=named)
+
+    assert json.loads(said["text"])["answer"].startswith(SAID)
+    assert refused == {"type": "refusal", "refusal": "I don't know."}
+    assert (unmet.status_code, unmet.json()["error"]["param"]) == (422, "text.format")
+
+
+@pytest.mark.parametrize(("question", "kind"), [(QUESTION, "output_text"), (OFF_TOPIC, "refusal")])
+def test_streamed_responses_in_json_are_the_same(client: TestClient, question: str, kind: str) -> None:
+    text = {"format": {"type": "json_object"}}
+    whole = respond(client, question, text=text).json()["output"]
+    lines = respond(client, question, text=text, stream=True).text.splitlines()
+    events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: {")]
+    said = "".join(event["delta"] for event in events if event["type"] == f"response.{kind}.delta")
+    last = events[-1]["response"]["output"]
+
+    assert [item["content"] for item in last] == [item["content"] for item in whole]
+    assert said == whole[0]["content"][0]["text" if kind == "output_text" else "refusal"]
+    assert next(event["type"] for event in events if event["type"].endswith(".done")) == f"response.{kind}.done"
+
+
 def test_readiness_and_metrics_say_what_computes_the_steps_of_a_model(state: State) -> None:
     path = ServingPath(layout="slabs", kernels="torch", graphs=False, speculation=True, slower=("No compiler.",))
     engine = CountingEngine(replace(COUNTED, path=path))

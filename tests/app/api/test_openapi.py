@@ -91,7 +91,7 @@ def test_every_stream_describes_its_events(document):
     }
 
     assert set(described) == {
-        ("POST", "/v1/ask"), ("POST", "/v1/chat/completions"), ("POST", "/v1/messages"),
+        ("POST", "/v1/ask"), ("POST", "/v1/chat/completions"), ("POST", "/v1/messages"), ("POST", "/v1/responses"),
         ("GET", "/v1/documents/{document_id}/events"),
     }  # fmt: skip
     assert {"done", "error"} <= set(described["POST", "/v1/ask"]["event"]["enum"])

@@ -66,6 +66,24 @@ def test_chat_completions_reply_as_well(serve: Callable[..., Served]) -> None:
     assert served.search.questions == []
 
 
+def test_responses_reply_without_a_file_search(serve: Callable[..., Served], state: State) -> None:
+    served = serve()
+    store = Library(state.database, tenant_id="default").collections.create("default", "ships").id
+    tools = [{"type": "file_search", "vector_store_ids": [store]}]
+    body: dict[str, Any] = {"model": "footnote", "input": "Thanks!", "tools": tools}
+    response = served.client.post("/v1/responses", json=body).json()
+    stream = served.client.post("/v1/responses", json={**body, "stream": True}).text
+    names = [line.removeprefix("event: ") for line in stream.splitlines() if line.startswith("event: ")]
+
+    assert [(item["type"], item["content"][0]["text"]) for item in response["output"]] == [
+        ("message", "You are welcome.")
+    ]
+    assert response["usage"]["total_tokens"] == 0
+    assert served.search.questions == []
+    assert not [name for name in names if "file_search" in name]
+    assert names[-1] == "response.completed"
+
+
 def test_a_key_is_told_only_of_the_collections_that_it_may_read(serve: Callable[..., Served], state: State) -> None:
     served = serve()
     library = Library(state.database, tenant_id="default")

@@ -182,7 +182,7 @@ class StoreHit(ResponseBody):
         return cls(
             file_id=hit.chunk.document_id,
             filename=hit.chunk.filename,
-            score=score_of(hit),
+            score=hit.scores.ranking,
             attributes=attributes_of(metadata),
             content=[TextContent(text=hit.chunk.text)],
         )
@@ -199,11 +199,6 @@ class StoreSearchPage(ResponseBody):
     has_more: Literal[False] = Field(default=False, description="Always false.")
     next_page: None = Field(default=None, description="Always null.")
     usage: SearchUsage = Field(description="Token usage.")
-
-
-def score_of(hit: Hit) -> float:
-    """The score by which hits are ordered."""
-    return hit.scores.fused if hit.scores.rerank is None else hit.scores.rerank
 
 
 def attributes_of(metadata: Metadata) -> dict[str, str | bool | float]:

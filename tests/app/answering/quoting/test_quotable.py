@@ -37,7 +37,13 @@ def test_quotes_answer_prose_and_json_that_asks_for_no_more(fields: dict[str, An
         ({"on_no_evidence": "answer"}, InvalidRequest, "on_no_evidence"),
         ({"sampling": SamplingParams(max_tokens=1, logprobs=2)}, UnsupportedParameter, "logprobs"),
         ({"json_schema": '{"type": "string"}'}, InvalidRequest, "json_schema"),
-        ({"json_schema": '{"type": "string"}', "endpoint": "chat"}, InvalidRequest, "response_format"),
+        ({"json_schema": '{"type": "string"}', "endpoint": "chat.completions"}, InvalidRequest, "response_format"),
+        ({"json_schema": '{"type": "string"}', "endpoint": "responses"}, InvalidRequest, "text.format"),
+        (
+            {"sampling": SamplingParams(max_tokens=1, logprobs=2), "endpoint": "responses"},
+            UnsupportedParameter,
+            "include",
+        ),
     ],
 )
 def test_what_quotes_cannot_answer_is_named(fields: dict[str, Any], error: type[Exception], param: str) -> None:

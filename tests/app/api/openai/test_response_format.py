@@ -115,6 +115,10 @@ class Service:
         headers = {"Content-Type": "application/json"}
         return self._client.post("/v1/chat/completions", content=json.dumps(body), headers=headers)
 
+    def post(self, path: str, body: dict[str, Any]) -> Any:
+        """Any request."""
+        return self._client.post(path, json=body)
+
     def answer(self, **fields: Any) -> Any:
         """The same question of /v1/ask."""
         return self._client.post("/v1/ask", json={"question": "How did revenue do?", **fields})
@@ -236,3 +240,26 @@ def test_a_form_that_cannot_be_met_is_refused_by_name(serve, form, status, says)
     assert says in problem["detail"] + str(problem["error"]["param"])
     assert problem["error"]["param"].startswith("response_format")
     assert problem["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("path", ["/v1/ask", "/v1/chat/completions", "/v1/responses"])
+def test_a_schema_that_cannot_be_enforced_names_the_requests_own_field(serve, path):
+    schema = {"type": "objekt"}
+    bodies: dict[str, dict[str, Any]] = {
+        "/v1/ask": {"question": "x", "format": "json", "json_schema": schema},
+        "/v1/chat/completions": {
+            "model": "footnote",
+            "messages": [{"role": "user", "content": "x"}],
+            "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}},
+        },
+        "/v1/responses": {
+            "model": "footnote",
+            "input": "x",
+            "text": {"format": {"type": "json_schema", "name": "n", "schema": schema}},
+        },
+    }
+    fields = {"/v1/ask": "json_schema", "/v1/chat/completions": "response_format", "/v1/responses": "text.format"}
+    for stream in (False, True):
+        response = serve().post(path, {**bodies[path], "stream": stream})
+
+        assert (response.status_code, response.json()["param"]) == (422, fields[path])
