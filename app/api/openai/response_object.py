@@ -24,7 +24,11 @@ Item = dict[str, Any]
 """An output item, a part of one, or a whole response, as JSON."""
 
 _LENGTH = {"reason": "max_output_tokens"}
-_ENDED = {FinishReason.LENGTH.value: "incomplete", FinishReason.CANCELLED.value: "cancelled"}
+_ENDED = {
+    FinishReason.LENGTH.value: "incomplete",
+    FinishReason.REPETITION.value: "incomplete",
+    FinishReason.CANCELLED.value: "cancelled",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ GENERATION, RETRIEVAL, RATE_LIMITS = (
 ADMISSION = {
     ("POST", "/v1/ask"): GENERATION,
     ("POST", "/v1/chat/completions"): GENERATION,
+    ("POST", "/v1/messages"): GENERATION,
     ("POST", "/v1/responses"): GENERATION,
     ("POST", "/v1/search"): RETRIEVAL,
     ("POST", "/v1/embeddings"): RETRIEVAL,

@@ -215,6 +215,30 @@ export interface components {
       delivered_at: number | null;
     };
     /**
+     * AnswerBlock
+     * @description A text of the answer, with the passages that it rests on.
+     */
+    AnswerBlock: {
+      /**
+       * Type
+       * @description Always `text`.
+       * @default text
+       * @constant
+       */
+      type: "text";
+      /**
+       * Text
+       * @description The text, without markers.
+       * @example Revenue rose by 12 %
+       */
+      text: string;
+      /**
+       * Citations
+       * @description Its citations; null without any.
+       */
+      citations: (components["schemas"]["CharLocation"] | components["schemas"]["PageLocation"])[] | null;
+    };
+    /**
      * AnswerBody
      * @description An answer with its footnotes, sources and token usage.
      */
@@ -1039,6 +1063,54 @@ export interface components {
        * @default true
        */
       cancelled: boolean;
+    };
+    /**
+     * CharLocation
+     * @description A citation by characters of a document's canonical text.
+     */
+    CharLocation: {
+      /**
+       * Type
+       * @description Always `char_location`.
+       * @default char_location
+       * @constant
+       */
+      type: "char_location";
+      /**
+       * Cited Text
+       * @description Exactly the document's text from `start_char_index` to `end_char_index`.
+       */
+      cited_text: string;
+      /**
+       * Document Index
+       * @description Number of the document among those presented, from 0.
+       * @example 0
+       */
+      document_index: number;
+      /**
+       * Document Title
+       * @description The document's name.
+       * @example report.pdf
+       */
+      document_title: string;
+      /**
+       * File Id
+       * @description The cited document.
+       * @example doc_01k9
+       */
+      file_id: string;
+      /**
+       * Start Char Index
+       * @description First character in the canonical text.
+       * @example 10233
+       */
+      start_char_index: number;
+      /**
+       * End Char Index
+       * @description One past its last character.
+       * @example 10291
+       */
+      end_char_index: number;
     };
     /**
      * ChatCompletionBody
@@ -3171,6 +3243,54 @@ export interface components {
       deleted: true;
     };
     /**
+     * FileSearchChoice
+     * @description The file search as the tool to use.
+     */
+    FileSearchChoice: {
+      /**
+       * Type
+       * @description Always `file_search`.
+       * @constant
+       */
+      type: "file_search";
+    };
+    /**
+     * FileSearchTool
+     * @description The file search: the vector stores to search, and how.
+     */
+    FileSearchTool: {
+      /**
+       * Type
+       * @description Only `file_search` is supported.
+       * @constant
+       */
+      type: "file_search";
+      /**
+       * Vector Store Ids
+       * @description Ids of the collections to search.
+       */
+      vector_store_ids: string[];
+      /**
+       * Filters
+       * @description Conditions on attributes: `{type, key, value}` with `eq ne gt gte lt lte in nin`, or `{type, filters}` with `and or`. Applied during the search.
+       * @example {
+       *       "key": "year",
+       *       "type": "eq",
+       *       "value": 2025
+       *     }
+       */
+      filters?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Max Num Results
+       * @description Maximum number of results; default 8.
+       */
+      max_num_results?: number | null;
+      /** @description Ranking options. */
+      ranking_options?: components["schemas"]["ResponseRanking"] | null;
+    };
+    /**
      * FileState
      * @description The status of a file in a vector store.
      * @enum {string}
@@ -3581,6 +3701,129 @@ export interface components {
       | "full_text_rows"
       | "index_missing"
       | "index_surplus";
+    /**
+     * InputFileSearch
+     * @description The file search of an earlier response; accepted, and not used.
+     */
+    InputFileSearch: {
+      /**
+       * @description Always `file_search_call`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      type: "file_search_call";
+      /**
+       * Id
+       * @description Its id.
+       */
+      id?: string | null;
+      /**
+       * Queries
+       * @description What was searched for.
+       */
+      queries?: string[] | null;
+      /**
+       * Status
+       * @description Its status.
+       */
+      status?: ("in_progress" | "searching" | "completed" | "incomplete" | "failed") | null;
+      /**
+       * Results
+       * @description What was found.
+       */
+      results?:
+        | {
+            [key: string]: unknown;
+          }[]
+        | null;
+    };
+    /**
+     * InputMessage
+     * @description A message, or the message of an earlier response.
+     */
+    InputMessage: {
+      /**
+       * @description Always `message`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      type: "message";
+      /**
+       * Id
+       * @description Accepted of an earlier response; not used.
+       */
+      id?: string | null;
+      /**
+       * Role
+       * @description Role of the author.
+       * @enum {string}
+       */
+      role: "system" | "developer" | "user" | "assistant";
+      /**
+       * Content
+       * @description The text.
+       * @example How did revenue develop?
+       */
+      content: string | (components["schemas"]["InputTextPart"] | components["schemas"]["InputRefusalPart"])[];
+      /**
+       * Status
+       * @description Accepted; not used.
+       */
+      status?: ("in_progress" | "searching" | "completed" | "incomplete" | "failed") | null;
+      /**
+       * Phase
+       * @description Accepted; not used.
+       */
+      phase?: ("commentary" | "final_answer") | null;
+    };
+    /**
+     * InputRefusalPart
+     * @description A refusal part of an earlier answer.
+     */
+    InputRefusalPart: {
+      /**
+       * @description Always `refusal`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      type: "refusal";
+      /**
+       * Refusal
+       * @description The text of the refusal.
+       */
+      refusal: string;
+    };
+    /**
+     * InputTextPart
+     * @description A text part of a message, or of an earlier answer, which can be sent back.
+     */
+    InputTextPart: {
+      /**
+       * @description `output_text` in an answer, else `input_text`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      type: "input_text" | "output_text";
+      /**
+       * Text
+       * @description The text.
+       */
+      text: string;
+      /**
+       * Annotations
+       * @description Accepted of an earlier answer; not used.
+       */
+      annotations?:
+        | {
+            [key: string]: unknown;
+          }[]
+        | null;
+      /**
+       * Logprobs
+       * @description Accepted of an earlier answer; not used.
+       */
+      logprobs?:
+        | {
+            [key: string]: unknown;
+          }[]
+        | null;
+    };
     /**
      * InstalledGeneratorBody
      * @description A generator on this machine.
@@ -4815,6 +5058,244 @@ export interface components {
        * @example 2025/report.pdf
        */
       archive_path: string;
+    };
+    /**
+     * MessageBody
+     * @description Anthropic's message.
+     */
+    MessageBody: {
+      /**
+       * Id
+       * @description The request's id.
+       * @example req_01k9
+       */
+      id: string;
+      /**
+       * Type
+       * @description Always `message`.
+       * @default message
+       * @constant
+       */
+      type: "message";
+      /**
+       * Role
+       * @description Always `assistant`.
+       * @default assistant
+       * @constant
+       */
+      role: "assistant";
+      /**
+       * Model
+       * @description The requested model.
+       * @example footnote
+       */
+      model: string;
+      /**
+       * Content
+       * @description The answer in blocks.
+       */
+      content: components["schemas"]["AnswerBlock"][];
+      /**
+       * Stop Reason
+       * @description `max_tokens` where the answer was cut.
+       * @enum {string}
+       */
+      stop_reason: "end_turn" | "max_tokens";
+      /**
+       * Stop Sequence
+       * @description Always null: which sequence ended it is not told.
+       */
+      stop_sequence?: string | null;
+      /** @description Tokens of all model calls. */
+      usage: components["schemas"]["MessageUsage"];
+      /** @description What Footnote knows beyond the protocol. */
+      footnote: components["schemas"]["MessageFacts"];
+    };
+    /**
+     * MessageFacts
+     * @description What Footnote knows of the answer beyond the protocol.
+     */
+    MessageFacts: {
+      /**
+       * Answered
+       * @description Whether the documents answer the question.
+       */
+      answered: boolean;
+      /**
+       * Reason
+       * @description The reason why not, as in /v1/ask; null where they do.
+       * @example null
+       */
+      reason: string | null;
+      /**
+       * Answer
+       * @description The answer with its markers.
+       * @example Revenue rose by 12 % [1].
+       */
+      answer: string;
+      /**
+       * Citations
+       * @description The footnotes as in /v1/ask, with support and verification.
+       */
+      citations: components["schemas"]["CitationBody"][];
+    };
+    /**
+     * MessageMetadata
+     * @description Data about the request.
+     */
+    MessageMetadata: {
+      /**
+       * User Id
+       * @description Accepted; usage is recorded for the key.
+       */
+      user_id?: string | null;
+    };
+    /**
+     * MessageParam
+     * @description A turn of the conversation.
+     */
+    MessageParam: {
+      /**
+       * Role
+       * @description Role of the author.
+       * @enum {string}
+       */
+      role: "user" | "assistant";
+      /**
+       * Content
+       * @description The text.
+       * @example How did revenue develop?
+       */
+      content: string | components["schemas"]["TextBlock"][];
+    };
+    /**
+     * MessageRequest
+     * @description Anthropic's request for a message. An unsupported parameter is a 400 that names it, never ignored.
+     */
+    MessageRequest: {
+      /**
+       * Temperature
+       * @description Sampling temperature; default 0: greedy and reproducible.
+       */
+      temperature?: number | null;
+      /**
+       * Top P
+       * @description Nucleus sampling: only the most probable tokens with this total probability; default 1.
+       */
+      top_p?: number | null;
+      /**
+       * Seed
+       * @description Seed of the sampler; makes a sampled answer reproducible.
+       */
+      seed?: number | null;
+      /**
+       * Model
+       * @description `footnote`, or `footnote:NAME` to ask one collection.
+       * @example footnote
+       */
+      model: string;
+      /**
+       * Max Tokens
+       * @description Maximum number of tokens to generate.
+       * @example 1024
+       */
+      max_tokens: number;
+      /**
+       * Messages
+       * @description The last one is the question.
+       * @example [
+       *       {
+       *         "content": "How did revenue develop?",
+       *         "role": "user"
+       *       }
+       *     ]
+       */
+      messages: components["schemas"]["MessageParam"][];
+      /**
+       * System
+       * @description Instructions for the answer.
+       */
+      system?: string | components["schemas"]["TextBlock"][] | null;
+      /**
+       * Stop Sequences
+       * @description Up to four strings that end the answer.
+       */
+      stop_sequences?: string[] | null;
+      /**
+       * Stream
+       * @description Stream the answer as server-sent events.
+       */
+      stream?: boolean | null;
+      /**
+       * Top K
+       * @description Draw from this many likeliest tokens.
+       */
+      top_k?: number | null;
+      /** @description Data about the request. */
+      metadata?: components["schemas"]["MessageMetadata"] | null;
+      /**
+       * Cache Control
+       * @description Accepted; common prefixes of a tenant's prompts are always cached.
+       */
+      cache_control?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Service Tier
+       * @description There is one tier.
+       */
+      service_tier?: ("auto" | "standard_only") | null;
+      /** @description Only `disabled`. */
+      thinking?: components["schemas"]["Thinking"] | null;
+      /**
+       * Tools
+       * @description Accepted and not used with `tool_choice: {"type": "none"}`; 400 otherwise.
+       */
+      tools?:
+        | {
+            [key: string]: unknown;
+          }[]
+        | null;
+      /**
+       * Tool Choice
+       * @description Only `{"type": "none"}`.
+       */
+      tool_choice?: {
+        [key: string]: unknown;
+      } | null;
+      footnote?: components["schemas"]["FootnoteOptions"];
+    };
+    /**
+     * MessageUsage
+     * @description Tokens of all model calls for the answer: their sum is `footnote.total_tokens`.
+     */
+    MessageUsage: {
+      /**
+       * Input Tokens
+       * @description Tokens read that were not cached.
+       * @example 702
+       */
+      input_tokens: number;
+      /**
+       * Cache Creation Input Tokens
+       * @description Always 0: storing in the cache has no price.
+       * @default 0
+       */
+      cache_creation_input_tokens: number;
+      /**
+       * Cache Read Input Tokens
+       * @description Tokens read from the cache.
+       * @example 128
+       */
+      cache_read_input_tokens: number;
+      /**
+       * Output Tokens
+       * @description Tokens that all model calls wrote; 0 for quotes.
+       * @example 41
+       */
+      output_tokens: number;
+      /** @description As in /v1/ask: exact counts, with components. */
+      footnote: components["schemas"]["UsageBody"];
     };
     /**
      * MetadataPatch
@@ -6314,6 +6795,54 @@ export interface components {
        *     ]
        */
       boxes: [number, number, number, number][];
+    };
+    /**
+     * PageLocation
+     * @description The pages of the same passage; it is behind the passage's `char_location`.
+     */
+    PageLocation: {
+      /**
+       * Type
+       * @description Always `page_location`.
+       * @default page_location
+       * @constant
+       */
+      type: "page_location";
+      /**
+       * Cited Text
+       * @description As in the `char_location`.
+       */
+      cited_text: string;
+      /**
+       * Document Index
+       * @description As in the `char_location`.
+       * @example 0
+       */
+      document_index: number;
+      /**
+       * Document Title
+       * @description The document's name.
+       * @example report.pdf
+       */
+      document_title: string;
+      /**
+       * File Id
+       * @description The cited document.
+       * @example doc_01k9
+       */
+      file_id: string;
+      /**
+       * Start Page Number
+       * @description First page, from 1.
+       * @example 4
+       */
+      start_page_number: number;
+      /**
+       * End Page Number
+       * @description One past the last page.
+       * @example 5
+       */
+      end_page_number: number;
     };
     /** Page[AlertBody] */
     Page_AlertBody_: {
@@ -7837,6 +8366,250 @@ export interface components {
       models: components["schemas"]["ModelReratingBody"][];
     };
     /**
+     * ResponseObjectBody
+     * @description OpenAI's response, with the exact range of each footnote beside its annotation.
+     */
+    ResponseObjectBody: {
+      /**
+       * Id
+       * @description The request's id.
+       * @example req_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `response`.
+       * @default response
+       * @constant
+       */
+      object: "response";
+      /**
+       * Created At
+       * @description Unix seconds.
+       */
+      created_at: number;
+      /**
+       * Completed At
+       * @description Unix seconds; null unless completed.
+       */
+      completed_at?: number | null;
+      /**
+       * Status
+       * @description `incomplete` where `max_output_tokens` ended it.
+       * @enum {string}
+       */
+      status: "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
+      /**
+       * Error
+       * @description `code` and `message` of a failure.
+       */
+      error?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Incomplete Details
+       * @description `reason`: `max_output_tokens`.
+       */
+      incomplete_details?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Model
+       * @description The requested model.
+       */
+      model: string;
+      /**
+       * Output
+       * @description A `file_search_call` where the tool was requested, then the assistant's `message`. Annotations are `file_citation` objects; `footnote` of one is the citation as in /v1/ask.
+       */
+      output: {
+        [key: string]: unknown;
+      }[];
+      /**
+       * Usage
+       * @description OpenAI's counts, and those of /v1/ask: components, calls, documents and cost.
+       */
+      usage?: {
+        [key: string]: unknown;
+      } | null;
+    } & {
+      [key: string]: unknown;
+    };
+    /**
+     * ResponseRanking
+     * @description Ranking options of the file search.
+     */
+    ResponseRanking: {
+      /**
+       * Ranker
+       * @description `none`: no reranking; others: the server's reranker, when it has one.
+       */
+      ranker?: ("none" | "auto" | "default-2024-11-15") | null;
+      /**
+       * Score Threshold
+       * @description Minimum score of a result.
+       */
+      score_threshold?: number | null;
+    };
+    /**
+     * ResponseRequest
+     * @description OpenAI's request of a response. An unsupported parameter is a 400 that names it, never ignored.
+     */
+    ResponseRequest: {
+      /**
+       * Temperature
+       * @description Sampling temperature; default 0: greedy and reproducible.
+       */
+      temperature?: number | null;
+      /**
+       * Top P
+       * @description Nucleus sampling: only the most probable tokens with this total probability; default 1.
+       */
+      top_p?: number | null;
+      /**
+       * Seed
+       * @description Seed of the sampler; makes a sampled answer reproducible.
+       */
+      seed?: number | null;
+      /**
+       * Model
+       * @description `footnote`, or `footnote:NAME` to ask one collection.
+       * @example footnote
+       */
+      model: string;
+      /**
+       * Input
+       * @description The question, or messages of which the last one is the question.
+       * @example How did revenue develop?
+       */
+      input: string | (components["schemas"]["InputMessage"] | components["schemas"]["InputFileSearch"])[];
+      /**
+       * Instructions
+       * @description Instructions, before those of system messages.
+       */
+      instructions?: string | null;
+      /**
+       * Stream
+       * @description Stream the response as server-sent events.
+       */
+      stream?: boolean | null;
+      /** @description Streaming options. */
+      stream_options?: components["schemas"]["ResponseStreamOptions"] | null;
+      /**
+       * Max Output Tokens
+       * @description Maximum number of tokens to generate.
+       */
+      max_output_tokens?: number | null;
+      /** @description The form of the answer's text. */
+      text?: components["schemas"]["ResponseText"] | null;
+      /**
+       * Tools
+       * @description `file_search` names the collections to search. Without it those of `model` are searched.
+       */
+      tools?: components["schemas"]["FileSearchTool"][] | null;
+      /**
+       * Tool Choice
+       * @description Every answer is searched for, so `none` is refused beside a `file_search`.
+       */
+      tool_choice?: ("none" | "auto" | "required") | components["schemas"]["FileSearchChoice"] | null;
+      /**
+       * Max Tool Calls
+       * @description Accepted: a response calls the file search once.
+       */
+      max_tool_calls?: number | null;
+      /**
+       * Parallel Tool Calls
+       * @description Accepted; there is one tool.
+       */
+      parallel_tool_calls?: boolean | null;
+      /**
+       * Include
+       * @description `file_search_call.results`: the passages that were found; `message.output_text.logprobs`: the log probability of every generated token, before footnotes are added.
+       */
+      include?: ("file_search_call.results" | "message.output_text.logprobs")[] | null;
+      /**
+       * Top Logprobs
+       * @description Also return this many of the most likely tokens at each position, with log probabilities.
+       */
+      top_logprobs?: number | null;
+      /**
+       * Metadata
+       * @description Your own fields, returned with the response.
+       */
+      metadata?: {
+        [key: string]: string;
+      } | null;
+      /**
+       * Store
+       * @description Only false: responses are not stored.
+       */
+      store?: false | null;
+      /**
+       * Background
+       * @description Only false.
+       */
+      background?: false | null;
+      /**
+       * Truncation
+       * @description Only `disabled`.
+       */
+      truncation?: "disabled" | null;
+      /**
+       * Service Tier
+       * @description There is one tier.
+       */
+      service_tier?: ("auto" | "default") | null;
+      /**
+       * User
+       * @description Accepted; usage is recorded for the key.
+       */
+      user?: string | null;
+      /**
+       * Safety Identifier
+       * @description Accepted; usage is recorded for the key.
+       */
+      safety_identifier?: string | null;
+      /**
+       * Prompt Cache Key
+       * @description Accepted; common prefixes of a tenant's prompts are always cached.
+       */
+      prompt_cache_key?: string | null;
+      /**
+       * Prompt Cache Retention
+       * @description Only `in_memory`.
+       */
+      prompt_cache_retention?: "in_memory" | null;
+    };
+    /**
+     * ResponseStreamOptions
+     * @description Streaming options.
+     */
+    ResponseStreamOptions: {
+      /**
+       * Include Obfuscation
+       * @description Add an `obfuscation` field of random characters to events with text, so that the sizes of encrypted packets reveal less of it.
+       * @default false
+       */
+      include_obfuscation: boolean;
+    };
+    /**
+     * ResponseText
+     * @description The form of the answer's text.
+     */
+    ResponseText: {
+      /**
+       * Format
+       * @description `text`, `json_object` or `json_schema`. A JSON answer has no footnotes; when the documents do not contain an answer, the content is a `refusal`.
+       */
+      format?:
+        | (
+            | components["schemas"]["TextFormat"]
+            | components["schemas"]["JsonObjectFormat"]
+            | components["schemas"]["SchemaFormat"]
+          )
+        | null;
+    };
+    /**
      * RetryRequest
      * @description Options for a retry.
      */
@@ -7865,6 +8638,51 @@ export interface components {
        * @example 3600
        */
       overlap_s: number;
+    };
+    /**
+     * SchemaFormat
+     * @description JSON that conforms to a schema.
+     */
+    SchemaFormat: {
+      /**
+       * Name
+       * @description Accepted; not used.
+       * @example revenue
+       */
+      name: string;
+      /**
+       * Description
+       * @description Accepted; not used.
+       */
+      description?: string | null;
+      /**
+       * Schema
+       * @description JSON Schema of the answer. A keyword that cannot be enforced is a 422 that names it.
+       * @example {
+       *       "properties": {
+       *         "revenue": {
+       *           "type": "number"
+       *         }
+       *       },
+       *       "required": [
+       *         "revenue"
+       *       ],
+       *       "type": "object"
+       *     }
+       */
+      schema: {
+        [key: string]: unknown;
+      };
+      /**
+       * Strict
+       * @description Accepted; the schema is always enforced.
+       */
+      strict?: boolean | null;
+      /**
+       * @description Always `json_schema`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      type: "json_schema";
     };
     /**
      * SearchMode
@@ -8672,6 +9490,39 @@ export interface components {
       key?: string | null;
     };
     /**
+     * TextBlock
+     * @description A text block of a message or of the instructions; an answer's block can be sent back.
+     */
+    TextBlock: {
+      /**
+       * Type
+       * @description Only `text` is supported.
+       * @constant
+       */
+      type: "text";
+      /**
+       * Text
+       * @description The text.
+       */
+      text: string;
+      /**
+       * Citations
+       * @description Accepted, so that an answer can be sent back; not used.
+       */
+      citations?:
+        | {
+            [key: string]: unknown;
+          }[]
+        | null;
+      /**
+       * Cache Control
+       * @description Accepted; common prefixes of a tenant's prompts are always cached.
+       */
+      cache_control?: {
+        [key: string]: unknown;
+      } | null;
+    };
+    /**
      * TextContent
      * @description A piece of text.
      */
@@ -8716,6 +9567,18 @@ export interface components {
        * @description The text.
        */
       text: string;
+    };
+    /**
+     * Thinking
+     * @description Whether the model thinks aloud.
+     */
+    Thinking: {
+      /**
+       * Type
+       * @description Only `disabled`.
+       * @constant
+       */
+      type: "disabled";
     };
     /**
      * TokenCountBody
