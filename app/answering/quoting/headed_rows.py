@@ -2,7 +2,8 @@
 
 Reports name their columns in steps ("Years ended June 30," above "2019 | 2018" above "(in millions)"), some with a cell
 for each column and some with one for several. A line is placed over a row where it has as many cells, as many names as
-the row has values, or a whole fraction of them; other lines are about the whole table.
+the row has values, or a whole fraction of them; other lines are about the whole table. The text of a PDF lacks blank
+cells: a row with fewer cells than names is placed by the kinds of cells that the full rows above it have.
 """
 
 import re
@@ -18,7 +19,9 @@ _BAR = re.compile(r"(?<!\\)\|")
 _OWN_LABEL = re.compile(r"(?P<name>[^:|]{1,120}): (?=\S)")  # as in `columns`
 _YEAR = re.compile(r"(?<![\d.,])(?:19|20)\d\d(?![.,]?\d)")
 _FISCAL = re.compile(r"\bFY\s?['’]?(?:\d\d)?(?P<year>\d\d)\b")
+_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}")
 _THOUSANDS = re.compile(r"[$€£]?\s*+['’]?000s?")
+_LEAST_FULL = 2  # rows that show which kinds of cells a column has
 _SIGNS = frozenset({"$", "€", "£", "¥", ")", "%", "( )", ""})
 
 
@@ -71,7 +74,7 @@ def headed_row(line: str, above: Sequence[str], table_header: str) -> HeadedRow 
     heads, section = _heads([*table_header.split("\n"), *above])
     labels = [_OWN_LABEL.match(text) for text, _ in cut]
     labelled = len(cut) > 1 and 2 * sum(map(bool, labels)) >= len(cut)
-    names = [] if labelled else [_placed(head, cut) for head in heads]
+    names = [] if labelled else [_placed(head, cut) or _placed_by_kind(head, cut, above) for head in heads]
     cells = []
     for column, ((text, span), label) in enumerate(zip(cut, labels, strict=True)):
         if text in _SIGNS or not any(char.isalnum() for char in text):
@@ -136,9 +139,7 @@ def _is_label(cut: Sequence[tuple[str, Span]]) -> bool:
 
 def _placed(head: str, cut: Sequence[tuple[str, Span]]) -> Mapping[int, str]:
     """The name that a line gives each column of a row, by the column; none where they cannot be placed."""
-    found = next(
-        (one for one in (_cut(head, framed=False), _cut(head, framed=True)) if len(one) == len(cut)), _cut(head)
-    )
+    found = next((one for one in (_cut(head, framed=False), _cut(head)) if len(one) == len(cut)), _cut(head))
     filled = {column: text for column, (text, _) in enumerate(found) if text}
     named = [text for column, text in filled.items() if column]
     if len(found) == len(cut):
@@ -156,6 +157,47 @@ def _placed(head: str, cut: Sequence[tuple[str, Span]]) -> Mapping[int, str]:
     if len(names) > 1 and len(values) > len(names) and len(values) % len(names) == 0:
         return dict(zip(values, _spread(names, len(values)), strict=True))
     return {}
+
+
+def _placed_by_kind(head: str, cut: Sequence[tuple[str, Span]], above: Sequence[str]) -> Mapping[int, str]:
+    """The names of a row's cells where blank ones are left out: each cell is below cells of its kind, in order.
+
+    Only those are named that no other order of the columns would name otherwise.
+    """
+    names = [text for text, _ in _cut(head)]
+    full = [[_kind(text) for text, _ in row] for line in above if line != head and len(row := _cut(line)) == len(names)]
+    if len(cut) >= len(names) or len(full) < _LEAST_FULL or not all(names):
+        return {}
+    kinds = [frozenset(column) for column in zip(*full, strict=True)]
+    wanted = [_kind(text) for text, _ in cut]
+    first = _in_order(wanted, kinds)
+    last = _in_order(wanted[::-1], kinds[::-1])
+    if first is None or last is None:
+        return {}
+    latest = [len(names) - 1 - column for column in reversed(last)]
+    return {cell: names[at] for cell, (at, other) in enumerate(zip(first, latest, strict=True)) if at == other}
+
+
+def _in_order(wanted: Sequence[str], kinds: Sequence[frozenset[str]]) -> list[int] | None:
+    """The first column of each wanted kind behind that of the kind before; None where there is none."""
+    found: list[int] = []
+    for kind in wanted:
+        begin = found[-1] + 1 if found else 0
+        column = next((at for at in range(begin, len(kinds)) if kind in kinds[at]), None)
+        if column is None:
+            return None
+        found.append(column)
+    return found
+
+
+def _kind(text: str) -> str:
+    """What a cell has: a date, an amount with or without the sign of its unit, other digits, words, or both."""
+    if _DATE.fullmatch(text):
+        return "date"
+    if is_amount(text):
+        return next((sign for sign in "$€£¥%" if sign in text), "amount")
+    digits, letters = any(char.isdigit() for char in text), any(char.isalpha() for char in text)
+    return "both" if digits and letters else "digits" if digits else "words" if letters else ""
 
 
 def _spread(names: Sequence[str], columns: int) -> list[str]:

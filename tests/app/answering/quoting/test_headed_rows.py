@@ -84,6 +84,38 @@ def test_a_candidate_that_is_a_whole_line_has_its_row() -> None:
     assert text[start - 7 + cell.span.start_char : start - 7 + cell.span.end_char] == cell.text == "2,000"
 
 
+PARTS = (
+    "Part | Kind | Unit cost | Total | Last audit | Notes",
+    "A-1 | Hardware | $45.00 | $13,005.00 | 2024-10-15",
+    "A-2 | Hardware | $32.50 | $25,285.00 | 2024-10-22 | Verified",
+    "A-3 | Software | $200.00 | $42,000.00 | 2024-10-25 | Of value",
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("A-4 | Hardware | $125.00 | $35,000.00", ["Part", "Kind", "Unit cost", "Total"]),
+        ("A-5 | Software | $120.00 | $18,720.00 | Critical", ["Part", "Kind", "Unit cost", "Total", "Notes"]),
+        ("A-6 | Software | $120.00 | 2024-11-05", ["Part", "Kind", "", "Last audit"]),
+    ],
+)
+def test_a_row_that_lacks_blank_cells_is_read_by_the_kinds_of_cells_above_it(line: str, names: list[str]) -> None:
+    row = headed_row(line, PARTS, "")
+
+    assert row is not None
+    assert ["; ".join(cell.names) for cell in row.cells] == names
+
+
+@pytest.mark.parametrize("line", ["A-7 | 2024-10-15 | Hardware | $5.00", "A-7 | 12 | 13"])
+def test_a_row_that_lacks_cells_and_is_of_other_kinds_has_no_names(line: str) -> None:
+    assert headed_row(line, PARTS, "") is None
+
+
+def test_fewer_cells_than_names_are_not_placed_without_full_rows_above() -> None:
+    assert headed_row("A-4 | Hardware | $125.00 | $35,000.00", PARTS[:2], "") is None
+
+
 def test_a_sentence_has_no_row() -> None:
     (only,) = candidates_of([source("Sales rose by 5 million.")])
 
