@@ -116,7 +116,7 @@ def _revisions() -> tuple[str, frozenset[str]]:
 
 def is_mapped(_: object, name: str | None, kind: str, reflected: bool, __: object) -> bool:
     """Whether Alembic compares an object with the metadata: all but the full-text indexes."""
-    search = name is not None and name.startswith(("chunk_fts", "chunk_trigram", "search_vector", "ix_chunk_search"))
+    search = name is not None and name.startswith(("chunk_fts", "chunk_trigram", "chunk_words"))
     return not (reflected and kind in ("table", "column", "index") and search)
 
 

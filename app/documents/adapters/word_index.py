@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 LexicalEngine = Literal["auto", "sql", "tantivy"]
 
-_LARGE = 50_000  # visible chunks; with fewer, the database's own index is fast enough
 _COMMITS_SHARE = 10  # a commit waits until this many times its own duration has passed since the last
 _NO_KEYS: Keys = np.empty(0, np.int64)
 _CATCHING_UP = 1_000  # chunks; fewer differences are repaired while writers wait
@@ -61,19 +60,19 @@ class WordIndex:
             chunks: The chunks of `database`.
             engine: Which index answers; `auto` chooses by the number of chunks.
             large: Visible chunks from which on `auto` chooses Tantivy. `None` is 50,000 on SQLite and 1 on
-                PostgreSQL, whose own ranking is not BM25.
+                PostgreSQL, which takes several times as long.
             clock: Seconds, to limit the rate of commits.
         """
         self._folder = folder
         self._chunks = chunks
         self._entries = LexicalEntryRepository(database)
         self._engine = engine
-        default = _LARGE if chunks.ratio_scale else 1
-        self._large = default if large is None else large
+        self._large = self._entries.large if large is None else large
         self._clock = clock
         self._changes = threading.RLock()
         self._index: TantivyIndex | None = None
         self._opening: threading.Thread | None = None
+        self._filling: threading.Thread | None = None
         self._stop = threading.Event()
         self._dirty = False
         self._next_commit = 0.0
@@ -83,22 +82,24 @@ class WordIndex:
         """Which index answers now."""
         return "sql" if self._index is None else "tantivy"
 
-    @property
-    def ratio_scale(self) -> bool:
-        """Whether scores are those of BM25; PostgreSQL's own ranking is not."""
-        return self._index is not None or self._chunks.ratio_scale
-
     def start(self) -> None:
-        """Open or build the Tantivy index in the background, if the installation is large enough."""
+        """Open or build the Tantivy index in the background, if the installation is large enough.
+
+        Also complete the database's own words, where an upgrade or a restored backup left chunks without.
+        """
         with self._changes:
+            if self._filling is None and not self._stop.is_set() and self._entries.fills:
+                self._filling = threading.Thread(target=self._fill, name="words-filling", daemon=True)
+                self._filling.start()
             if self._opening is None and not self._stop.is_set() and self._is_wanted():
                 self._opening = threading.Thread(target=self._open, name="lexical-index", daemon=True)
                 self._opening.start()
 
     def wait(self) -> None:
-        """Wait for the thread that `start` began."""
-        if self._opening is not None:
-            self._opening.join()
+        """Wait for the threads that `start` began."""
+        for thread in (self._filling, self._opening):
+            if thread is not None:
+                thread.join()
 
     def close(self) -> None:
         """Save changes and close the Tantivy index; the database's index answers from here on."""
@@ -113,8 +114,8 @@ class WordIndex:
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         """At most `k` (key, score) best first, scope applied inside. Any text is a valid query.
 
-        Scores are BM25, with document frequencies of the searched collections, except from PostgreSQL's own index.
-        A hit may be a chunk that was deleted a moment ago; the caller reads hits from SQL, which leaves it out.
+        Scores are BM25, with document frequencies of the searched collections. A hit may be a chunk that was deleted a
+        moment ago; the caller reads hits from SQL, which leaves it out.
         """
         index = self._index
         if index is not None:
@@ -214,6 +215,19 @@ class WordIndex:
                 return True
             case "auto":
                 return self._entries.count() >= self._large
+
+    def _fill(self) -> None:
+        added = 0
+        try:
+            for count in self._entries.fill():
+                added += count
+                if self._stop.is_set():
+                    break
+        except Exception as error:  # noqa: BLE001 - the nightly check completes them
+            logger().error("words.not_filled", error=type(error).__name__, exc_info=error)
+        if added:
+            self._chunks.forget(_NO_KEYS)  # which counts the words again
+            logger().info("words.filled", chunks=added)
 
     def _open(self) -> None:
         try:
