@@ -18,7 +18,7 @@ K1, B = 1.2, 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class ScopeTotals:
     """The number of chunks in a scope, and the mean length of each field in terms, 1 where no chunk has it."""
 
     chunks: int
@@ -64,7 +64,7 @@ def ranked(
     postings: Mapping[Term, Postings],
     *,
     holding: Mapping[Term, int],
-    totals: Totals,
+    totals: ScopeTotals,
 ) -> tuple[Keys, Weights]:
     """The chunks that hold all terms of a group, with the sum of their scores by each group that they hold.
 

@@ -4,7 +4,7 @@ The table is derived from `chunk` and has its rows deleted by its foreign key. I
 has FTS5 instead. What a row holds is made by `retrieval.numbered_terms`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
@@ -52,20 +52,19 @@ def write_words(connection: sa.Connection, keys: Sequence[int]) -> None:
         _insert(connection, [LexicalEntry(*row) for row in found])
 
 
-def fill(database: Database) -> Iterator[int]:
-    """Insert the rows that are missing, some hundred chunks a transaction; yields the number after each.
+def fill(database: Database) -> int:
+    """Insert the rows that are missing, some hundred chunks a transaction; returns their number.
 
     Several processes may fill at a time: a row that another one has just inserted is left as it is.
     """
-    after = -1
+    after, added = -1, 0
     while True:
         with database.write() as connection:
             entries = [LexicalEntry(*row) for row in connection.execute(_NEXT, {"after": after})]
             _insert(connection, entries)
         if not entries:
-            return
-        after = entries[-1].key
-        yield len(entries)
+            return added
+        after, added = entries[-1].key, added + len(entries)
 
 
 def lacking(connection: sa.Connection) -> int:

@@ -17,6 +17,7 @@ from app.db.scopes import NEXT_KEY, documents_in, is_live
 from app.db.session import Database
 from app.db.tables.documents import chunk, document, document_version
 from app.db.word_ranking import WordRanking
+from app.telemetry.logs import logger
 from retrieval.key_set import KeySet
 from retrieval.tantivy_fields import LexicalEntry
 from retrieval.terms import is_unspaced, pieces, words
@@ -98,13 +99,17 @@ def full_text_defects(connection: sa.Connection) -> int:
 
 
 def rebuild_full_text(database: Database) -> None:
-    """Rebuild SQLite's full-text tables from `chunk`; writers wait meanwhile. On PostgreSQL, add the missing rows."""
+    """Rebuild SQLite's full-text tables from `chunk`; writers wait meanwhile. PostgreSQL's is completed."""
     if database.kind == "sqlite":
         with database.write() as connection:
             fts5.rebuild(connection)
-    else:
-        for _ in chunk_words.fill(database):
-            pass
+    complete_words(database)
+
+
+def complete_words(database: Database) -> None:
+    """Write the words that chunks lack after an upgrade or in a restored backup; SQLite's triggers leave none out."""
+    if database.kind == "postgresql" and (added := chunk_words.fill(database)):
+        logger().info("words.completed", chunks=added)
 
 
 _AT_ONCE = 500  # keys in one statement
@@ -127,15 +132,6 @@ class LexicalEntryRepository:
     def large(self) -> int:
         """Visible chunks from which on the Tantivy index is better than the database's own search."""
         return 50_000 if self._database.kind == "sqlite" else 1
-
-    @property
-    def fills(self) -> bool:
-        """Whether chunks may lack their words: after an upgrade, or from a backup."""
-        return self._database.kind == "postgresql"
-
-    def fill(self) -> Iterator[int]:
-        """Write the words that chunks lack, some hundred chunks a transaction; yields their number after each."""
-        return chunk_words.fill(self._database)
 
     def count(self) -> int:
         """The number of visible chunks."""

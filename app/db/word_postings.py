@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from retrieval.bm25 import Postings, Totals
+from retrieval.bm25 import Postings, ScopeTotals
 from retrieval.numbered_terms import LEVEL_BITS, LEVELS, Term, number_of
 from retrieval.ports import Keys
 from retrieval.types import Scope
@@ -58,11 +58,11 @@ class ScopePostings:
             self._values["collections"] = list(scope.collection_ids)
             self._statements = _OF_COLLECTIONS
 
-    def totals(self) -> Totals:
+    def totals(self) -> ScopeTotals:
         """The number of chunks and their mean lengths."""
         row = self._connection.execute(self._statements.totals, self._values).one()
         chunks, words, parts = row.chunks, row.words or row.chunks, row.parts or row.chunks
-        return Totals(chunks, {"word": words / max(chunks, 1), "part": parts / max(chunks, 1)})
+        return ScopeTotals(chunks, {"word": words / max(chunks, 1), "part": parts / max(chunks, 1)})
 
     def count(self, term: Term) -> int:
         """How many chunks hold a term."""

@@ -16,7 +16,7 @@ from cachetools import LRUCache
 
 from app.db.scopes import KeyMarks, all_keys, documents_in
 from app.db.word_postings import ScopePostings
-from retrieval.bm25 import Totals, ranked
+from retrieval.bm25 import ScopeTotals, ranked
 from retrieval.numbered_terms import Term, asked, asked_inside
 from retrieval.types import Scope
 
@@ -33,7 +33,7 @@ _Found: TypeAlias = list[tuple[int, float]]
 class _Counted:
     """A scope's totals, the marks and the time at which they were counted, and how many chunks hold a common term."""
 
-    totals: Totals
+    totals: ScopeTotals
     marks: KeyMarks
     at: float
     common: dict[Term, int] = field(default_factory=dict)

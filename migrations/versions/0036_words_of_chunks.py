@@ -1,6 +1,6 @@
 """PostgreSQL: the words of each chunk as numbers in a table of their own, instead of a tsvector beside its text.
 
-The table is empty here: the next start of a server fills it from the chunks, some hundred a transaction.
+The table is empty here: after the migrations it is filled from the chunks, some hundred a transaction.
 """
 
 import sqlalchemy as sa
@@ -52,3 +52,8 @@ def downgrade() -> None:
         "GENERATED ALWAYS AS (to_tsvector('simple'::regconfig, (heading || ' '::text) || text)) STORED"
     )
     op.execute("CREATE INDEX ix_chunk_search_vector ON chunk USING gin (search_vector)")
+    # the columns in the order of the first release, with which a database is compared
+    op.execute("ALTER TABLE chunk RENAME COLUMN table_header TO header")
+    op.execute("ALTER TABLE chunk ADD COLUMN table_header text DEFAULT ''::text NOT NULL")
+    op.execute("UPDATE chunk SET table_header = header WHERE header <> ''")
+    op.execute("ALTER TABLE chunk DROP COLUMN header")

@@ -72,7 +72,6 @@ class WordIndex:
         self._changes = threading.RLock()
         self._index: TantivyIndex | None = None
         self._opening: threading.Thread | None = None
-        self._filling: threading.Thread | None = None
         self._stop = threading.Event()
         self._dirty = False
         self._next_commit = 0.0
@@ -83,23 +82,16 @@ class WordIndex:
         return "sql" if self._index is None else "tantivy"
 
     def start(self) -> None:
-        """Open or build the Tantivy index in the background, if the installation is large enough.
-
-        Also complete the database's own words, where an upgrade or a restored backup left chunks without.
-        """
+        """Open or build the Tantivy index in the background, if the installation is large enough."""
         with self._changes:
-            if self._filling is None and not self._stop.is_set() and self._entries.fills:
-                self._filling = threading.Thread(target=self._fill, name="words-filling", daemon=True)
-                self._filling.start()
             if self._opening is None and not self._stop.is_set() and self._is_wanted():
                 self._opening = threading.Thread(target=self._open, name="lexical-index", daemon=True)
                 self._opening.start()
 
     def wait(self) -> None:
-        """Wait for the threads that `start` began."""
-        for thread in (self._filling, self._opening):
-            if thread is not None:
-                thread.join()
+        """Wait for the thread that `start` began."""
+        if self._opening is not None:
+            self._opening.join()
 
     def close(self) -> None:
         """Save changes and close the Tantivy index; the database's index answers from here on."""
@@ -215,19 +207,6 @@ class WordIndex:
                 return True
             case "auto":
                 return self._entries.count() >= self._large
-
-    def _fill(self) -> None:
-        added = 0
-        try:
-            for count in self._entries.fill():
-                added += count
-                if self._stop.is_set():
-                    break
-        except Exception as error:  # noqa: BLE001 - the nightly check completes them
-            logger().error("words.not_filled", error=type(error).__name__, exc_info=error)
-        if added:
-            self._chunks.forget(_NO_KEYS)  # which counts the words again
-            logger().info("words.filled", chunks=added)
 
     def _open(self) -> None:
         try:
