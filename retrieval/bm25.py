@@ -40,7 +40,8 @@ class Postings:
         keys, lengths = keys[order], lengths[order]
         counts = np.full(len(keys), LEVELS[0])
         for level, its_keys in sorted(more, key=lambda each: each[0]):
-            counts[np.isin(keys, its_keys, assume_unique=True)] = LEVELS[level]
+            place = np.minimum(np.searchsorted(keys, its_keys), len(keys) - 1)
+            counts[place[keys[place] == its_keys]] = LEVELS[level]
         return cls(keys, counts, lengths)
 
     @classmethod
