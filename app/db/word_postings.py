@@ -28,6 +28,8 @@ CROSS JOIN LATERAL (
 ) AS held
 GROUP BY asked.place
 """
+# Compiling takes longer than reading, and a table without statistics would be read whole for each number.
+_PLAN = sa.text("SELECT set_config('jit', 'off', true), set_config('enable_seqscan', 'off', true)")
 _WHOLE = sa.text("SELECT key, words, parts, array_send(numbers) FROM chunk_words WHERE key = ANY(:keys)")
 
 
@@ -47,6 +49,8 @@ _OF_TENANT, _OF_COLLECTIONS = _Statements(_TENANT), _Statements(_COLLECTIONS)
 class ScopePostings:
     """The postings in the collections of a scope, whatever its documents and filter, within one transaction.
 
+    It sets how the rest of the transaction is planned.
+
     Example:
         >>> ScopePostings(connection, Scope("acme")).of([("word", "notic")], most=None)
     """
@@ -59,6 +63,7 @@ class ScopePostings:
         if scope.collection_ids is not None:
             self._values["collections"] = list(scope.collection_ids)
             self._statements = _OF_COLLECTIONS
+        connection.execute(_PLAN)
 
     def totals(self) -> ScopeTotals:
         """The number of chunks and their mean lengths."""
