@@ -115,13 +115,11 @@ class DenseIndex(Protocol):
 class LexicalIndex(Protocol):
     """Keyword search over the same chunks."""
 
-    @property
-    def ratio_scale(self) -> bool:
-        """Whether scores are like BM25's: 0 is no match, and twice the score is twice the evidence."""
-        ...
-
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
-        """At most `k` (key, score) best first, scope applied inside. Any text is a valid query."""
+        """At most `k` (key, score) best first, scope applied inside. Any text is a valid query.
+
+        Scores are like BM25's: 0 is no match, and twice the score is twice the evidence.
+        """
         ...
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from retrieval.fusion import convex_combination, reciprocal_rank_fusion
+from retrieval.fusion import convex_combination
 from retrieval.mentions import CANDIDATES, lift_mentioned
 from retrieval.ports import ChunkStore, DenseIndex, LexicalIndex, Timer, Vectors
 from retrieval.types import Chunk, Hit, Scope, Scores, SearchMode
@@ -66,9 +66,7 @@ class Search:
         Each search brings `max(candidates, top_k)` chunks. The store is asked again for the final
         ones: a hit deleted meanwhile is left out and the next takes its place. `scores.fused` is the
         convex combination of both searches' scores, in [0, 1], raised for passages that the best ones
-        mention, or their reciprocal-rank score where the
-        lexical scores have no ratio scale; alone, a search is fused with nothing. A blank query and an
-        empty scope have no hits.
+        mention; alone, a search is fused with nothing. A blank query and an empty scope have no hits.
 
         Args:
             query: What is searched for.
@@ -111,12 +109,9 @@ class Search:
         top_k: int,
     ) -> tuple[Hit, ...]:
         dense_scores, lexical_scores = dict(dense), dict(lexical)
-        if not self._lexical.ratio_scale:
-            ranking = reciprocal_rank_fusion([list(dense_scores), list(lexical_scores)])
-        else:
-            ranking = convex_combination(dense, lexical)
-            if dense and lexical:
-                ranking = lift_mentioned(ranking, self._store.headed_texts([key for key, _ in ranking[:CANDIDATES]]))
+        ranking = convex_combination(dense, lexical)
+        if dense and lexical:
+            ranking = lift_mentioned(ranking, self._store.headed_texts([key for key, _ in ranking[:CANDIDATES]]))
         hits: list[Hit] = []
         while ranking and len(hits) < top_k:
             wanted = top_k - len(hits)

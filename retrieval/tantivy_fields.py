@@ -2,6 +2,7 @@
 
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from retrieval.terms import inner_parts
@@ -31,20 +32,27 @@ class TantivyDocuments:
         from tantivy import Document
 
         self._new = Document
-        self._blanks = _Blanks()
 
     def of(self, entry: LexicalEntry) -> "tantivy.Document":
         """The fields of one chunk; heading words count three times."""
-        heading, text = composed(entry.heading), composed(entry.text)
         document = self._new()
         document.add_integer("key", entry.key)
         document.add_text("tenant", entry.tenant_id)
         document.add_text("collection", entry.collection_id)
-        document.add_text(
-            "text", f"{heading} ".translate(self._blanks) * _HEADING_WEIGHT + text.translate(self._blanks)
-        )
-        document.add_text("part", " ".join(inner_parts(f"{heading} {text}")))
+        document.add_text("text", plain_words(entry))
+        document.add_text("part", " ".join(plain_parts(entry)))
         return document
+
+
+def plain_words(entry: LexicalEntry) -> str:
+    """The words of a chunk between blanks, those of its heading three times."""
+    heading, text = composed(entry.heading), composed(entry.text)
+    return f"{heading} ".translate(_blanks()) * _HEADING_WEIGHT + text.translate(_blanks())
+
+
+def plain_parts(entry: LexicalEntry) -> list[str]:
+    """The inner parts of a chunk (`retrieval.terms.inner_parts`)."""
+    return inner_parts(f"{composed(entry.heading)} {composed(entry.text)}")
 
 
 class _Blanks(dict[int, int]):
@@ -58,6 +66,11 @@ class _Blanks(dict[int, int]):
         kept = code if unicodedata.category(chr(code))[0] in "LNM" else ord(" ")
         self[code] = kept
         return kept
+
+
+@cache
+def _blanks() -> _Blanks:
+    return _Blanks()
 
 
 def schema() -> "tantivy.Schema":

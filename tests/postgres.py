@@ -41,7 +41,7 @@ def migrated_postgres() -> Iterator[Database]:
     yield database
     tables = ", ".join(f'"{name}"' for name in metadata.tables)
     with database.write() as connection:
-        connection.exec_driver_sql(f"TRUNCATE {tables} RESTART IDENTITY")
+        connection.exec_driver_sql(f"TRUNCATE {tables} RESTART IDENTITY CASCADE")  # and of `chunk_words`
         connection.exec_driver_sql("INSERT INTO key_counter (name, next_key) VALUES ('chunk', 1)")
 
 

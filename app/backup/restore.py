@@ -15,7 +15,8 @@ from app.backup.archive import BackupMember, BackupUnusable, read_archive
 from app.backup.contents import BackupManifest, Summary, is_rows, original_of
 from app.backup.data_dir import data_dir_lock
 from app.backup.verification import Report, Verified, verify
-from app.db.migration import current_revision, upgrade
+from app.db.lexical import complete_words
+from app.db.migration import current_revision, head_revision, upgrade
 from app.db.portable import RowLoader
 from app.db.session import Database
 from app.disk import is_full
@@ -113,6 +114,8 @@ def _unpack(
                 done += member.bytes
                 report("restoring (MiB)", done >> 20, verified.bytes >> 20)
             loader.finish()
+        if verified.manifest.schema == head_revision():  # else the upgrade does
+            complete_words(database)
     except BaseException:
         if settings.originals:  # no row will name them
             with suppress(StoreUnavailable):

@@ -4,7 +4,6 @@ A chunk is visible when it belongs to the live version of its document.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import sqlalchemy as sa
 
 from app.db.document_rows import given_id
 from app.db.headed_texts import HeadedTexts
-from app.db.lexical import ranks_by_bm25, search_text
+from app.db.lexical import DatabaseWords
 from app.db.scopes import ScopeKeys, documents_in, is_live
 from app.db.session import Database
 from app.db.tables.documents import chunk, chunk_vector, document, document_version
@@ -108,6 +107,7 @@ class ChunkRepository:
         self._database = database
         self._scopes = ScopeKeys(database)
         self._headed = HeadedTexts()
+        self._words = DatabaseWords(database, keys_in=self.keys_in)
 
     def keys_in(self, scope: Scope) -> KeySet:
         """Keys of the visible chunks in scope, perhaps with chunks that were deleted a moment ago."""
@@ -125,6 +125,7 @@ class ChunkRepository:
         """Remove deleted chunks from the caches."""
         self._scopes.forget(keys)
         self._headed.forget(keys.tolist())
+        self._words.forget()
 
     def chunks(self, keys: Sequence[int], *, scope: Scope) -> dict[int, Chunk]:
         """The visible chunks among `keys` that are in scope, by key; others are left out."""
@@ -157,17 +158,9 @@ class ChunkRepository:
             found |= read
         return found
 
-    @property
-    def ratio_scale(self) -> bool:
-        """Whether scores are BM25 (SQLite); PostgreSQL's cover density is comparable by rank only."""
-        return ranks_by_bm25(self._database)
-
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         """At most `k` (key, score) best first, scope applied inside. Any text is a valid query."""
-        whole = replace(scope, document_ids=None, filter=None)
-        keys = self.keys_in(whole) if self.ratio_scale else None
-        with self._database.read() as connection:
-            return search_text(connection, query, scope=scope, k=k, keys=keys)
+        return self._words.search(query, scope=scope, k=k)
 
     def vectors(self, keys: Sequence[int], *, generation: int) -> tuple[Keys, Vectors]:
         """The keys that have a vector in `generation`, sorted, `(n,)`, and the vectors, `(n, dim)` float32."""

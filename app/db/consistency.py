@@ -93,7 +93,7 @@ class ConsistencyRepository:
         return self._count(query)
 
     def full_text_rows(self) -> int:
-        """The number of chunks without a full-text row, and of such rows without a chunk; always 0 on PostgreSQL."""
+        """The number of chunks without a full-text row, and of such rows without a chunk."""
         with self._database.read() as connection:
             return full_text_defects(connection)
 
@@ -123,9 +123,8 @@ class ConsistencyRepository:
             return int(connection.execute(sa.delete(chunk_vector).where(_WITHOUT_CHUNK)).rowcount)
 
     def rebuild_full_text(self) -> None:
-        """Rebuild SQLite's full-text indexes; writers wait meanwhile. No effect on PostgreSQL."""
-        with self._database.write() as connection:
-            rebuild_full_text(connection)
+        """Make what `full_text_rows` counts right; on SQLite writers wait meanwhile."""
+        rebuild_full_text(self._database)
 
     def _live(self) -> Iterator[tuple[_Rows, dict[str, list[Any]]]]:
         """Live versions in batches, and their chunks by document, ordered by key; one transaction a batch."""

@@ -1,21 +1,23 @@
 """Keyword search in the database, over text and headings of visible chunks, and the input of the Tantivy index.
 
-SQLite: FTS5 ranks by BM25 (Robertson and Zaragoza 2009) with Porter stemming and weighted headings. Document
-frequencies are those of the tenant's collections. A second, trigram index finds scripts without spaces and parts of
-identifiers.
-PostgreSQL: a tsvector is ranked by cover density (Clarke, Cormack and Tudhope 2000). It is not BM25, so scores are
-comparable only within one search. Scripts without spaces are found by a scan of the text in scope.
+Both rank by BM25 (Robertson and Zaragoza 2009) with stemming, heavier headings, and document frequencies of the
+tenant's collections.
+SQLite: FTS5; a second, trigram index finds scripts without spaces and parts of identifiers.
+PostgreSQL: `app.db.word_ranking` over the table `chunk_words`, by the terms of the Tantivy index.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import sqlalchemy as sa
 
-from app.db import fts5
+from app.db import chunk_words, fts5
 from app.db.dialect import kind_of
 from app.db.scopes import NEXT_KEY, documents_in, is_live
 from app.db.session import Database
 from app.db.tables.documents import chunk, document, document_version
+from app.db.word_ranking import WordRanking
+from app.telemetry.logs import logger
 from retrieval.key_set import KeySet
 from retrieval.tantivy_fields import LexicalEntry
 from retrieval.terms import is_unspaced, pieces, words
@@ -25,40 +27,52 @@ _MAX_PARTS = 32  # each is searched in all text in scope
 _Found = list[tuple[int, float]]
 
 
-def search_text(connection: sa.Connection, query: str, *, scope: Scope, k: int, keys: KeySet | None = None) -> _Found:
-    """At most `k` (key, score) of visible chunks in scope that hold a term of `query`, best first, ties by key.
+class DatabaseWords:
+    """The keyword search of a database. Safe to call from several threads.
 
-    Any text is a valid query; one without a letter or digit finds nothing. `keys` are the visible chunks of the scope's
-    collections, regardless of its documents and filter; SQLite reads them when they are not given.
+    Example:
+        >>> DatabaseWords(database, keys_in=chunks.keys_in).search("notice period", scope=Scope("acme"), k=10)
+    """
+
+    def __init__(self, database: Database, *, keys_in: Callable[[Scope], KeySet]) -> None:
+        """Create it; `keys_in` returns the visible chunks of a scope."""
+        self._database = database
+        self._keys_in = keys_in
+        self._ranking = None if database.kind == "sqlite" else WordRanking()
+
+    def search(self, query: str, *, scope: Scope, k: int) -> _Found:
+        """At most `k` (key, score) best first, ties by key, scope applied inside. Any text is a valid query."""
+        if self._ranking is not None:
+            with self._database.read() as connection:
+                return self._ranking.search(connection, query, scope=scope, k=k)
+        keys = self._keys_in(replace(scope, document_ids=None, filter=None))
+        with self._database.read() as connection:
+            return search_text(connection, query, scope=scope, k=k, keys=keys)
+
+    def forget(self) -> None:
+        """Count again how many chunks there are: some were deleted."""
+        if self._ranking is not None:
+            self._ranking.forget()
+
+
+def search_text(connection: sa.Connection, query: str, *, scope: Scope, k: int, keys: KeySet | None = None) -> _Found:
+    """At most `k` (key, score) of visible chunks in SQLite, in scope, that hold a term of `query`, best first.
+
+    Any text is a valid query; one without a letter or digit finds nothing. Ties are ordered by key. `keys` are the
+    visible chunks of the scope's collections, regardless of its documents and filter; they are read when not given.
     """
     assert k >= 0, "a number of results"
     terms = words(query)
     if not terms or k == 0:
         return []
-    on_sqlite, unspaced = kind_of(connection) == "sqlite", any(is_unspaced(term) for term in terms)
-    if not unspaced:
-        if not on_sqlite:
-            return _tsvector(connection, terms, scope, k)
-        if found := fts5.rank(connection, terms, table="chunk_fts", scope=scope, keys=keys, k=k):
-            return found
-    if on_sqlite and (trigrams := pieces(terms, size=3)):
+    if not any(is_unspaced(term) for term in terms) and (
+        found := fts5.rank(connection, terms, table="chunk_fts", scope=scope, keys=keys, k=k)
+    ):
+        return found
+    if trigrams := pieces(terms, size=3):
         return fts5.rank(connection, trigrams, table="chunk_trigram", scope=scope, keys=keys, k=k)
     # two characters are a word in Chinese, but too short for the trigram index
     return _contained(connection, pieces(terms, size=2)[:_MAX_PARTS], scope, k)
-
-
-def _tsvector(connection: sa.Connection, terms: list[str], scope: Scope, k: int) -> _Found:
-    vector: sa.ColumnElement[str] = sa.literal_column("chunk.search_vector")
-    any_of = sa.func.to_tsquery(sa.text("'simple'::regconfig"), " | ".join(f"'{term}'" for term in terms))
-    score = sa.func.ts_rank_cd(vector, any_of, 1, type_=sa.Double).label("score")  # 1: by 1 + log(length)
-    found = (
-        sa.select(chunk.c.key, score)
-        .join(document, is_live())
-        .where(vector.op("@@", is_comparison=True)(any_of), *documents_in(scope, connection))
-        .order_by(score.desc(), chunk.c.key)
-        .limit(k)
-    )
-    return [(int(key), float(rank)) for key, rank in connection.execute(found)]
 
 
 def _contained(connection: sa.Connection, parts: list[str], scope: Scope, k: int) -> _Found:
@@ -66,30 +80,36 @@ def _contained(connection: sa.Connection, parts: list[str], scope: Scope, k: int
     if not parts:
         return []
     text = sa.func.lower(chunk.c.heading + " " + chunk.c.text)
-    place = sa.func.instr if kind_of(connection) == "sqlite" else sa.func.strpos
-    score = sum((sa.case((place(text, part) > 0, 1), else_=0) for part in parts), sa.literal(0)).label("score")
+    held = (sa.case((sa.func.instr(text, part) > 0, 1), else_=0) for part in parts)
+    score = sum(held, sa.literal(0)).label("score")
     scored = sa.select(chunk.c.key, score).join(document, is_live()).where(*documents_in(scope, connection)).subquery()
     found = sa.select(scored).where(scored.c.score > 0).order_by(scored.c.score.desc(), scored.c.key).limit(k)
     return [(int(key), float(count)) for key, count in connection.execute(found)]
 
 
-def ranks_by_bm25(database: Database) -> bool:
-    """Whether `search_text` scores by BM25, as on SQLite; PostgreSQL's scores are comparable by rank only."""
-    return database.kind == "sqlite"
+def keep_words(connection: sa.Connection, keys: Sequence[int]) -> None:
+    """Write the words of chunks that were just inserted; SQLite's triggers did."""
+    if kind_of(connection) == "postgresql":
+        chunk_words.write_words(connection, keys)
 
 
 def full_text_defects(connection: sa.Connection) -> int:
-    """Count chunks without a full-text row, and full-text rows without a chunk.
-
-    Always 0 on PostgreSQL, where the full-text index is a generated column of `chunk`.
-    """
-    return fts5.defects(connection) if kind_of(connection) == "sqlite" else 0
+    """Count chunks without their words, and words without a chunk."""
+    return fts5.defects(connection) if kind_of(connection) == "sqlite" else chunk_words.lacking(connection)
 
 
-def rebuild_full_text(connection: sa.Connection) -> None:
-    """Rebuild SQLite's full-text tables from `chunk`; PostgreSQL has none."""
-    if kind_of(connection) == "sqlite":
-        fts5.rebuild(connection)
+def rebuild_full_text(database: Database) -> None:
+    """Rebuild SQLite's full-text tables from `chunk`; writers wait meanwhile. PostgreSQL's is completed."""
+    if database.kind == "sqlite":
+        with database.write() as connection:
+            fts5.rebuild(connection)
+    complete_words(database)
+
+
+def complete_words(database: Database) -> None:
+    """Write the words that chunks lack after an upgrade or in a restored backup; SQLite's triggers leave none out."""
+    if database.kind == "postgresql" and (added := chunk_words.fill(database)):
+        logger().info("words.completed", chunks=added)
 
 
 _AT_ONCE = 500  # keys in one statement
@@ -107,6 +127,11 @@ class LexicalEntryRepository:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    @property
+    def large(self) -> int:
+        """Visible chunks from which on the Tantivy index is better than the database's own search."""
+        return 50_000 if self._database.kind == "sqlite" else 1
 
     def count(self) -> int:
         """The number of visible chunks."""

@@ -1,7 +1,7 @@
 """Migrates the database to the schema of this version of Footnote.
 
 An upgrade is one transaction on both databases: when it is interrupted, the old schema stays, and the next start
-repeats the upgrade.
+repeats the upgrade. Words that it leaves chunks without are written after it, in small transactions.
 """
 
 from functools import cache
@@ -15,6 +15,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from app.db.lexical import complete_words
 from app.db.safety_copy import copy_before
 from app.db.session import Database
 from app.errors import SetupError
@@ -25,7 +26,7 @@ _NAMED = 10  # objects that a refusal names
 
 
 def upgrade(database: Database, revision: str = "head", *, copies: Path | None = None) -> Path | None:
-    """Migrate up to `revision`, if the database is older.
+    """Migrate up to `revision`, if the database is older. At the newest one, complete the words of its chunks.
 
     Args:
         database: Of any revision from the first release on; without tables it gets them all.
@@ -39,6 +40,13 @@ def upgrade(database: Database, revision: str = "head", *, copies: Path | None =
         SetupError: A newer Footnote made the database, it is older than the first release, it is not as the first
             release made it, or it cannot be copied or migrated. It is unchanged.
     """
+    copy = _upgraded(database, revision, copies)
+    if revision in {"head", head_revision()}:
+        complete_words(database)
+    return copy
+
+
+def _upgraded(database: Database, revision: str, copies: Path | None) -> Path | None:
     refuse_unknown(database)
     before, copy = current_revision(database), None
     if before == (head_revision() if revision == "head" else revision):
@@ -116,7 +124,7 @@ def _revisions() -> tuple[str, frozenset[str]]:
 
 def is_mapped(_: object, name: str | None, kind: str, reflected: bool, __: object) -> bool:
     """Whether Alembic compares an object with the metadata: all but the full-text indexes."""
-    search = name is not None and name.startswith(("chunk_fts", "chunk_trigram", "search_vector", "ix_chunk_search"))
+    search = name is not None and name.startswith(("chunk_fts", "chunk_trigram", "chunk_words"))
     return not (reflected and kind in ("table", "column", "index") and search)
 
 

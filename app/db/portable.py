@@ -17,8 +17,8 @@ from app.db.session import to_json
 
 _PART_BYTES = 8 << 20
 _AT_ONCE = 500  # rows fetched at a time
-_DERIVED = ("chunk_fts", "chunk_trigram", "alembic_version", "sqlite_")
-_GENERATED = frozenset({"search_vector"})
+_DERIVED = ("chunk_fts", "chunk_trigram", "chunk_words", "alembic_version", "sqlite_")
+_GENERATED = frozenset({"search_vector"})  # of schemas before 0036
 _SEEDED = frozenset({"key_counter"})  # the migrations insert its row
 
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from app.db.contents import to_block_list, to_page_list
 from app.db.document_rows import ClaimedJob
 from app.db.job_queue import not_before
+from app.db.lexical import keep_words
 from app.db.originals import condemn
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job, key_counter
 from app.types import DocumentStatus, Job, JobStatus
@@ -98,7 +99,7 @@ def write_texts(connection: sa.Connection, indexed: Sequence[Indexed], *, now: f
 
 
 def write_chunks(connection: sa.Connection, indexed: Sequence[Indexed]) -> None:
-    """Insert the versions' chunks and their vectors."""
+    """Insert the versions' chunks, their vectors and their words."""
     chunks = [
         {
             "key": key,
@@ -126,6 +127,7 @@ def write_chunks(connection: sa.Connection, indexed: Sequence[Indexed]) -> None:
     if chunks:
         connection.execute(sa.insert(chunk), chunks)
         connection.execute(sa.insert(chunk_vector), vectors)
+        keep_words(connection, [each["key"] for each in chunks])
 
 
 def finish_indexed(connection: sa.Connection, indexed: Sequence[Indexed], *, now: float) -> None:

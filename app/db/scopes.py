@@ -105,7 +105,7 @@ class ScopeKeys:
         """Keys of the visible chunks in scope."""
         with self._database.read() as connection:
             if scope.document_ids is not None or scope.filter is not None:
-                return _all_keys(connection, documents_in(scope, connection))
+                return all_keys(connection, documents_in(scope, connection))
             name = _name_of(scope)
             with self._lock:
                 known = self._entries.get(name)
@@ -114,7 +114,7 @@ class ScopeKeys:
                 return known.keys
             conditions = documents_in(scope, connection)
             if known is None or known.marks.given > marks.given:
-                keys = _all_keys(connection, conditions)
+                keys = all_keys(connection, conditions)
             else:
                 keys = known.keys.plus(_keys_from(connection, conditions, first=known.marks.settled))
         self._store(name, _Entry(marks, keys))
@@ -132,7 +132,7 @@ class ScopeKeys:
     def visible(self) -> KeySet:
         """Keys of the visible chunks of all tenants."""
         with self._database.read() as connection:
-            return _all_keys(connection, [])
+            return all_keys(connection, [])
 
     def forget(self, keys: Keys) -> None:
         """Remove the keys of deleted chunks."""
@@ -163,7 +163,8 @@ def _name_of(scope: Scope) -> _Name:
     return scope.tenant_id, None if scope.collection_ids is None else frozenset(scope.collection_ids)
 
 
-def _all_keys(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]]) -> KeySet:
+def all_keys(connection: sa.Connection, conditions: list[sa.ColumnElement[bool]]) -> KeySet:
+    """Keys of the visible chunks of the documents that meet conditions."""
     # the keys of a version are consecutive, so one row per document is enough
     rows = connection.execute(_runs(conditions)).all()
     # not np.array(rows): numpy probes every row object, ten times slower than reading the query

@@ -161,8 +161,6 @@ class MemoryStore:
         found = (self._rows[key][1] for key in keys if key in self._rows)
         return {each.key: (each.heading_path[-1] if each.heading_path else "", each.text) for each in found}
 
-    ratio_scale = True
-
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         wanted = set(query.casefold().split())
         scored = [

@@ -125,14 +125,6 @@ def test_a_hit_deleted_meanwhile_is_left_out_and_the_next_takes_its_place(world:
     assert world.keys("revenue rose", top_k=2, mode=SearchMode.DENSE) == [1, 3]
 
 
-def test_scores_without_a_ratio_scale_are_fused_by_rank(world: World) -> None:
-    world.store.ratio_scale = False
-
-    by_key = {hit.chunk.key: hit.scores for hit in world.hits("revenue rose", scope=MINE, top_k=8)}
-
-    assert by_key[2].fused == pytest.approx(2 / 61)
-
-
 def test_a_stale_index_entry_is_no_hit(world: World) -> None:
     world.store.delete(2)
 

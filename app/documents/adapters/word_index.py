@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 LexicalEngine = Literal["auto", "sql", "tantivy"]
 
-_LARGE = 50_000  # visible chunks; with fewer, the database's own index is fast enough
 _COMMITS_SHARE = 10  # a commit waits until this many times its own duration has passed since the last
 _NO_KEYS: Keys = np.empty(0, np.int64)
 _CATCHING_UP = 1_000  # chunks; fewer differences are repaired while writers wait
@@ -61,15 +60,14 @@ class WordIndex:
             chunks: The chunks of `database`.
             engine: Which index answers; `auto` chooses by the number of chunks.
             large: Visible chunks from which on `auto` chooses Tantivy. `None` is 50,000 on SQLite and 1 on
-                PostgreSQL, whose own ranking is not BM25.
+                PostgreSQL, which takes several times as long.
             clock: Seconds, to limit the rate of commits.
         """
         self._folder = folder
         self._chunks = chunks
         self._entries = LexicalEntryRepository(database)
         self._engine = engine
-        default = _LARGE if chunks.ratio_scale else 1
-        self._large = default if large is None else large
+        self._large = self._entries.large if large is None else large
         self._clock = clock
         self._changes = threading.RLock()
         self._index: TantivyIndex | None = None
@@ -82,11 +80,6 @@ class WordIndex:
     def serving(self) -> Literal["sql", "tantivy"]:
         """Which index answers now."""
         return "sql" if self._index is None else "tantivy"
-
-    @property
-    def ratio_scale(self) -> bool:
-        """Whether scores are those of BM25; PostgreSQL's own ranking is not."""
-        return self._index is not None or self._chunks.ratio_scale
 
     def start(self) -> None:
         """Open or build the Tantivy index in the background, if the installation is large enough."""
@@ -113,8 +106,8 @@ class WordIndex:
     def search_text(self, query: str, *, scope: Scope, k: int) -> list[tuple[int, float]]:
         """At most `k` (key, score) best first, scope applied inside. Any text is a valid query.
 
-        Scores are BM25, with document frequencies of the searched collections, except from PostgreSQL's own index.
-        A hit may be a chunk that was deleted a moment ago; the caller reads hits from SQL, which leaves it out.
+        Scores are BM25, with document frequencies of the searched collections. A hit may be a chunk that was deleted a
+        moment ago; the caller reads hits from SQL, which leaves it out.
         """
         index = self._index
         if index is not None:

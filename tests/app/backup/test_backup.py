@@ -11,6 +11,7 @@ from app.backup import data_dir as placement
 from app.backup.archive import read_archive
 from app.backup.contents import MANIFEST, BackupManifest, is_rows, rows_name
 from app.db.chunks import ChunkRepository
+from app.db.consistency import ConsistencyRepository
 from app.db.migration import current_revision, head_revision, upgrade
 from app.db.portable import RowLoader, count_rows, dump_rows
 from app.db.session import Database
@@ -83,6 +84,7 @@ def test_a_backup_of_sqlite_restores_into_an_empty_postgresql_and_not_twice(data
 
         before, after = opened(data_dir), Database.open(url)
         assert rows_of(after) == rows_of(before)
+        assert ConsistencyRepository(after).full_text_rows() == 0
         after.close()
         before.close()
         assert not (tmp_path / "new" / "footnote.db").exists()

@@ -26,7 +26,7 @@ from app.evaluation.types import GoldSpan, QuestionSet, SetQuestion
 from app.server.state import State
 from app.settings import load_settings
 from retrieval.compress import compress
-from retrieval.fusion import convex_combination, reciprocal_rank_fusion
+from retrieval.fusion import convex_combination
 from retrieval.types import Chunk, Hit, Scope, Scores
 from tests.bench.retrieval.contexts import PARTS, whole_hits
 from tests.bench.retrieval.headings import Headings, Ranking
@@ -103,13 +103,22 @@ def measure(state: State, question_set: QuestionSet, *, questions: int, seed: in
 
 
 def _fusions(dense: Ranking, words: Ranking) -> dict[str, Ranking]:
-    ranks = reciprocal_rank_fusion([[key for key, _ in dense], [key for key, _ in words]])
+    ranks = _by_ranks([key for key, _ in dense], [key for key, _ in words])
     return {
         "scores": convex_combination(dense, words),
         "ranks (RRF)": ranks,
         "dense alone": dense,
         "words alone": words,
     }
+
+
+def _by_ranks(*rankings: Sequence[int]) -> Ranking:
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, SIGIR; k = 60 is theirs)."""
+    shares: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, key in enumerate(ranking, start=1):
+            shares[key] = shares.get(key, 0.0) + 1.0 / (60 + rank)
+    return sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def _spans(state: State, question_set: QuestionSet, ingested: Ingested, question: SetQuestion) -> tuple[GoldSpan, ...]:
