@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.db.chunks import ChunkRepository
+from app.db.consistency import ConsistencyRepository
 from app.db.session import Database
 from app.db.word_ranking import WordRanking
 from app.ids import new_id
@@ -145,3 +146,17 @@ def test_pairs_of_an_unspaced_script_are_ranked_by_bm25_too(shelf: Shelf) -> Non
     lengths = {key: count.total() for key, count in counts.items()}
     pairs = windows("機械学習", size=2)
     assert found == pytest.approx(bm25(counts, lengths, pairs, scope=list(counts), weigh=lucene))
+
+
+def test_words_that_are_missing_are_counted_and_written(shelf: Shelf, postgres_database: Database) -> None:
+    shelf.fill(["fig plum", "fig", "nut"], ["fig"])
+    consistency = ConsistencyRepository(postgres_database)
+    with postgres_database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM chunk_words WHERE tenant_id = 't1'")
+    lost = shelf.ranked(["fig"], ranking=WordRanking())
+
+    counted = consistency.full_text_rows()
+    consistency.rebuild_full_text()
+
+    assert (lost, counted, consistency.full_text_rows()) == ([], 4, 0)
+    assert dict(shelf.ranked(["fig"], ranking=WordRanking())) == pytest.approx(shelf.written_out(["fig"]))
