@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -96,7 +97,7 @@ class StoredResponseRepository:
             forget_answers(connection, principal.tenant_id)
 
 
-def _find(connection: sa.Connection, response_id: str, principal: Principal) -> sa.Row[tuple[str, int, bool, str]]:
+def _find(connection: sa.Connection, response_id: str, principal: Principal) -> sa.Row[Any]:
     query = (
         sa.select(
             conversation_turn.c.conversation_id,

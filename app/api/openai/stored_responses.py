@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field
 
-from app.api.dependencies import HistoryDep, ModelsDep, PrincipalDep
+from app.api.dependencies import HistoryDep, PrincipalDep, ServingDep
 from app.api.openai.response_keeping import INPUT, RESPONSE
 from app.api.openai.schemas.responses import ResponseObjectBody
 from app.api.openai.vector_stores import PlaceDep
@@ -72,10 +72,12 @@ def delete_response(response_id: Id, history: HistoryDep, principal: PrincipalDe
     summary="Cancel a running response",
     responses=problems(404, 503),
 )
-def cancel_response(response_id: Id, history: HistoryDep, models: ModelsDep, principal: PrincipalDep) -> Response:
+def cancel_response(response_id: Id, history: HistoryDep, serving: ServingDep, principal: PrincipalDep) -> Response:
     """Cancel a response that is being prepared or generated. A stored one that has ended is returned as it is."""
+    if serving.models is None:
+        return read_response(response_id, history, principal)
     try:
-        models.answerer.running.cancel(response_id, principal=principal)
+        serving.models.answerer.running.cancel(response_id, principal=principal)
     except NotFound:
         return read_response(response_id, history, principal)
     cancelled = ResponseObjectBody(

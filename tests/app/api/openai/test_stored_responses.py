@@ -84,7 +84,7 @@ def test_a_response_continues_a_conversation(openai_service, client, harbour):
     conversation = openai_service.http.post("/v1/conversations", json={"title": "Ships"}).json()["id"]
     first = ask(client, harbour, conversation=conversation)
     second = ask(client, harbour, f"Again: {QUESTION}", conversation={"id": conversation})
-    turns = openai_service.http.get(f"/v1/conversations/{conversation}").json()["turns"]
+    turns = openai_service.http.get(f"/v1/conversations/{conversation}").json()["data"]
 
     assert [turn["request_id"] for turn in turns] == [first.id, second.id]
     assert second.conversation.id == conversation
@@ -92,7 +92,7 @@ def test_a_response_continues_a_conversation(openai_service, client, harbour):
     client.responses.delete(second.id)
     with pytest.raises(openai.NotFoundError):
         client.responses.retrieve(second.id)
-    assert len(openai_service.http.get(f"/v1/conversations/{conversation}").json()["turns"]) == 2
+    assert len(openai_service.http.get(f"/v1/conversations/{conversation}").json()["data"]) == 2
     with pytest.raises(openai.NotFoundError):
         ask(client, harbour, conversation="conv_nowhere")
 
