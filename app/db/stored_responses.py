@@ -97,7 +97,7 @@ class StoredResponseRepository:
             forget_answers(connection, principal.tenant_id)
 
 
-def _find(connection: sa.Connection, response_id: str, principal: Principal) -> sa.Row[Any]:
+def _find(connection: sa.Connection, response_id: str, principal: Principal) -> sa.Row[Any, Any, Any, Any]:
     query = (
         sa.select(
             conversation_turn.c.conversation_id,
