@@ -1888,6 +1888,18 @@ export interface components {
       hit?: components["schemas"]["ConversationHitBody"] | null;
     };
     /**
+     * ConversationChoice
+     * @description A conversation by its id.
+     */
+    ConversationChoice: {
+      /**
+       * Id
+       * @description The conversation's id.
+       * @example conv_01k9
+       */
+      id: string;
+    };
+    /**
      * ConversationDeletedBody
      * @description A conversation was deleted with its turns; the deletion is complete and final.
      */
@@ -3171,6 +3183,54 @@ export interface components {
       deleted: true;
     };
     /**
+     * FileSearchChoice
+     * @description The file search as the tool to use.
+     */
+    FileSearchChoice: {
+      /**
+       * Type
+       * @description Always `file_search`.
+       * @constant
+       */
+      type: "file_search";
+    };
+    /**
+     * FileSearchTool
+     * @description The file search: the vector stores to search, and how.
+     */
+    FileSearchTool: {
+      /**
+       * Type
+       * @description Only `file_search` is supported.
+       * @constant
+       */
+      type: "file_search";
+      /**
+       * Vector Store Ids
+       * @description Ids of the collections to search.
+       */
+      vector_store_ids: string[];
+      /**
+       * Filters
+       * @description Conditions on attributes: `{type, key, value}` with `eq ne gt gte lt lte in nin`, or `{type, filters}` with `and or`. Applied during the search.
+       * @example {
+       *       "key": "year",
+       *       "type": "eq",
+       *       "value": 2025
+       *     }
+       */
+      filters?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Max Num Results
+       * @description Maximum number of results; default 8.
+       */
+      max_num_results?: number | null;
+      /** @description Ranking options. */
+      ranking_options?: components["schemas"]["ResponseRanking"] | null;
+    };
+    /**
      * FileState
      * @description The status of a file in a vector store.
      * @enum {string}
@@ -3581,6 +3641,164 @@ export interface components {
       | "full_text_rows"
       | "index_missing"
       | "index_surplus";
+    /**
+     * InputFileSearch
+     * @description The file search of an earlier response; accepted, and not used.
+     */
+    InputFileSearch: {
+      /**
+       * @description Always `file_search_call`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      type: "file_search_call";
+      /**
+       * Id
+       * @description Its id.
+       */
+      id?: string | null;
+      /**
+       * Queries
+       * @description What was searched for.
+       */
+      queries?: string[] | null;
+      /**
+       * Status
+       * @description Its status.
+       */
+      status?: ("in_progress" | "searching" | "completed" | "incomplete" | "failed") | null;
+      /**
+       * Results
+       * @description What was found.
+       */
+      results?:
+        | {
+            [key: string]: unknown;
+          }[]
+        | null;
+    };
+    /**
+     * InputItemPage
+     * @description A page of the input items of a response.
+     */
+    InputItemPage: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The items of this page.
+       */
+      data: {
+        [key: string]: unknown;
+      }[];
+      /**
+       * First Id
+       * @description The first item's id; null on an empty page.
+       */
+      first_id: string | null;
+      /**
+       * Last Id
+       * @description The last item's id; null on an empty page.
+       */
+      last_id: string | null;
+      /**
+       * Has More
+       * @description Whether more items follow in the requested direction.
+       */
+      has_more: boolean;
+    };
+    /**
+     * InputMessage
+     * @description A message, or the message of an earlier response.
+     */
+    InputMessage: {
+      /**
+       * @description Always `message`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      type: "message";
+      /**
+       * Id
+       * @description Accepted of an earlier response; not used.
+       */
+      id?: string | null;
+      /**
+       * Role
+       * @description Role of the author.
+       * @enum {string}
+       */
+      role: "system" | "developer" | "user" | "assistant";
+      /**
+       * Content
+       * @description The text.
+       * @example How did revenue develop?
+       */
+      content: string | (components["schemas"]["InputTextPart"] | components["schemas"]["InputRefusalPart"])[];
+      /**
+       * Status
+       * @description Accepted; not used.
+       */
+      status?: ("in_progress" | "searching" | "completed" | "incomplete" | "failed") | null;
+      /**
+       * Phase
+       * @description Accepted; not used.
+       */
+      phase?: ("commentary" | "final_answer") | null;
+    };
+    /**
+     * InputRefusalPart
+     * @description A refusal part of an earlier answer.
+     */
+    InputRefusalPart: {
+      /**
+       * @description Always `refusal`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      type: "refusal";
+      /**
+       * Refusal
+       * @description The text of the refusal.
+       */
+      refusal: string;
+    };
+    /**
+     * InputTextPart
+     * @description A text part of a message, or of an earlier answer, which can be sent back.
+     */
+    InputTextPart: {
+      /**
+       * @description `output_text` in an answer, else `input_text`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      type: "input_text" | "output_text";
+      /**
+       * Text
+       * @description The text.
+       */
+      text: string;
+      /**
+       * Annotations
+       * @description Accepted of an earlier answer; not used.
+       */
+      annotations?:
+        | {
+            [key: string]: unknown;
+          }[]
+        | null;
+      /**
+       * Logprobs
+       * @description Accepted of an earlier answer; not used.
+       */
+      logprobs?:
+        | {
+            [key: string]: unknown;
+          }[]
+        | null;
+    };
     /**
      * InstalledGeneratorBody
      * @description A generator on this machine.
@@ -7837,6 +8055,286 @@ export interface components {
       models: components["schemas"]["ModelReratingBody"][];
     };
     /**
+     * ResponseDeleted
+     * @description A deleted response.
+     */
+    ResponseDeleted: {
+      /**
+       * Id
+       * @description Its id.
+       * @example req_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `response`.
+       * @default response
+       * @constant
+       */
+      object: "response";
+      /**
+       * Deleted
+       * @description Always true.
+       * @default true
+       * @constant
+       */
+      deleted: true;
+    };
+    /**
+     * ResponseObjectBody
+     * @description OpenAI's response, with the exact range of each footnote beside its annotation.
+     */
+    ResponseObjectBody: {
+      /**
+       * Id
+       * @description The request's id.
+       * @example req_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `response`.
+       * @default response
+       * @constant
+       */
+      object: "response";
+      /**
+       * Created At
+       * @description Unix seconds.
+       */
+      created_at: number;
+      /**
+       * Completed At
+       * @description Unix seconds; null unless completed.
+       */
+      completed_at?: number | null;
+      /**
+       * Status
+       * @description `incomplete` where `max_output_tokens` ended it.
+       * @enum {string}
+       */
+      status: "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
+      /**
+       * Error
+       * @description `code` and `message` of a failure.
+       */
+      error?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Incomplete Details
+       * @description `reason`: `max_output_tokens`.
+       */
+      incomplete_details?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Model
+       * @description The requested model.
+       */
+      model: string;
+      /**
+       * Output
+       * @description A `file_search_call` where the tool was requested, then the assistant's `message`. Annotations are `file_citation` objects; `footnote` of one is the citation as in /v1/ask.
+       */
+      output: {
+        [key: string]: unknown;
+      }[];
+      /**
+       * Usage
+       * @description OpenAI's counts, and those of /v1/ask: components, calls, documents and cost.
+       */
+      usage?: {
+        [key: string]: unknown;
+      } | null;
+    } & {
+      [key: string]: unknown;
+    };
+    /**
+     * ResponseRanking
+     * @description Ranking options of the file search.
+     */
+    ResponseRanking: {
+      /**
+       * Ranker
+       * @description `none`: no reranking; others: the server's reranker, when it has one.
+       */
+      ranker?: ("none" | "auto" | "default-2024-11-15") | null;
+      /**
+       * Score Threshold
+       * @description Minimum score of a result.
+       */
+      score_threshold?: number | null;
+    };
+    /**
+     * ResponseRequest
+     * @description OpenAI's request of a response. An unsupported parameter is a 400 that names it, never ignored.
+     */
+    ResponseRequest: {
+      /**
+       * Temperature
+       * @description Sampling temperature; default 0: greedy and reproducible.
+       */
+      temperature?: number | null;
+      /**
+       * Top P
+       * @description Nucleus sampling: only the most probable tokens with this total probability; default 1.
+       */
+      top_p?: number | null;
+      /**
+       * Seed
+       * @description Seed of the sampler; makes a sampled answer reproducible.
+       */
+      seed?: number | null;
+      /**
+       * Model
+       * @description `footnote`, or `footnote:NAME` to ask one collection.
+       * @example footnote
+       */
+      model: string;
+      /**
+       * Input
+       * @description The question, or messages of which the last one is the question.
+       * @example How did revenue develop?
+       */
+      input: string | (components["schemas"]["InputMessage"] | components["schemas"]["InputFileSearch"])[];
+      /**
+       * Instructions
+       * @description Instructions, before those of system messages.
+       */
+      instructions?: string | null;
+      /**
+       * Stream
+       * @description Stream the response as server-sent events.
+       */
+      stream?: boolean | null;
+      /** @description Streaming options. */
+      stream_options?: components["schemas"]["ResponseStreamOptions"] | null;
+      /**
+       * Max Output Tokens
+       * @description Maximum number of tokens to generate.
+       */
+      max_output_tokens?: number | null;
+      /** @description The form of the answer's text. */
+      text?: components["schemas"]["ResponseText"] | null;
+      /**
+       * Tools
+       * @description `file_search` names the collections to search. Without it those of `model` are searched.
+       */
+      tools?: components["schemas"]["FileSearchTool"][] | null;
+      /**
+       * Tool Choice
+       * @description Every answer is searched for, so `none` is refused beside a `file_search`.
+       */
+      tool_choice?: ("none" | "auto" | "required") | components["schemas"]["FileSearchChoice"] | null;
+      /**
+       * Max Tool Calls
+       * @description Accepted: a response calls the file search once.
+       */
+      max_tool_calls?: number | null;
+      /**
+       * Parallel Tool Calls
+       * @description Accepted; there is one tool.
+       */
+      parallel_tool_calls?: boolean | null;
+      /**
+       * Include
+       * @description `file_search_call.results`: the passages that were found; `message.output_text.logprobs`: the log probability of every generated token, before footnotes are added.
+       */
+      include?: ("file_search_call.results" | "message.output_text.logprobs")[] | null;
+      /**
+       * Top Logprobs
+       * @description Also return this many of the most likely tokens at each position, with log probabilities.
+       */
+      top_logprobs?: number | null;
+      /**
+       * Metadata
+       * @description Your own fields, returned with the response.
+       */
+      metadata?: {
+        [key: string]: string;
+      } | null;
+      /**
+       * Store
+       * @description Store the response, so that it can be read and continued; default: only where it continues a response or a conversation.
+       */
+      store?: boolean | null;
+      /**
+       * Previous Response Id
+       * @description A stored response that this one continues, the newest of its conversation.
+       */
+      previous_response_id?: string | null;
+      /**
+       * Conversation
+       * @description A conversation of `/v1/conversations` that this response continues.
+       */
+      conversation?: string | components["schemas"]["ConversationChoice"] | null;
+      /**
+       * Background
+       * @description Only false.
+       */
+      background?: false | null;
+      /**
+       * Truncation
+       * @description Only `disabled`.
+       */
+      truncation?: "disabled" | null;
+      /**
+       * Service Tier
+       * @description There is one tier.
+       */
+      service_tier?: ("auto" | "default") | null;
+      /**
+       * User
+       * @description Accepted; usage is recorded for the key.
+       */
+      user?: string | null;
+      /**
+       * Safety Identifier
+       * @description Accepted; usage is recorded for the key.
+       */
+      safety_identifier?: string | null;
+      /**
+       * Prompt Cache Key
+       * @description Accepted; common prefixes of a tenant's prompts are always cached.
+       */
+      prompt_cache_key?: string | null;
+      /**
+       * Prompt Cache Retention
+       * @description Only `in_memory`.
+       */
+      prompt_cache_retention?: "in_memory" | null;
+    };
+    /**
+     * ResponseStreamOptions
+     * @description Streaming options.
+     */
+    ResponseStreamOptions: {
+      /**
+       * Include Obfuscation
+       * @description Add an `obfuscation` field of random characters to events with text, so that the sizes of encrypted packets reveal less of it.
+       * @default false
+       */
+      include_obfuscation: boolean;
+    };
+    /**
+     * ResponseText
+     * @description The form of the answer's text.
+     */
+    ResponseText: {
+      /**
+       * Format
+       * @description `text`, `json_object` or `json_schema`. A JSON answer has no footnotes; when the documents do not contain an answer, the content is a `refusal`.
+       */
+      format?:
+        | (
+            | components["schemas"]["TextFormat"]
+            | components["schemas"]["JsonObjectFormat"]
+            | components["schemas"]["SchemaFormat"]
+          )
+        | null;
+    };
+    /**
      * RetryRequest
      * @description Options for a retry.
      */
@@ -7865,6 +8363,51 @@ export interface components {
        * @example 3600
        */
       overlap_s: number;
+    };
+    /**
+     * SchemaFormat
+     * @description JSON that conforms to a schema.
+     */
+    SchemaFormat: {
+      /**
+       * Name
+       * @description Accepted; not used.
+       * @example revenue
+       */
+      name: string;
+      /**
+       * Description
+       * @description Accepted; not used.
+       */
+      description?: string | null;
+      /**
+       * Schema
+       * @description JSON Schema of the answer. A keyword that cannot be enforced is a 422 that names it.
+       * @example {
+       *       "properties": {
+       *         "revenue": {
+       *           "type": "number"
+       *         }
+       *       },
+       *       "required": [
+       *         "revenue"
+       *       ],
+       *       "type": "object"
+       *     }
+       */
+      schema: {
+        [key: string]: unknown;
+      };
+      /**
+       * Strict
+       * @description Accepted; the schema is always enforced.
+       */
+      strict?: boolean | null;
+      /**
+       * @description Always `json_schema`. (enum property replaced by openapi-typescript)
+       * @enum {string}
+       */
+      type: "json_schema";
     };
     /**
      * SearchMode
