@@ -149,6 +149,9 @@ ROUTES: tuple[RouteRule, ...] = (
     # OpenAI's protocol
     RouteRule("POST", "/v1/chat/completions", _READER, admission=_GENERATION, openai=True),
     RouteRule("POST", "/v1/responses", _READER, admission=_GENERATION, openai=True),
+    RouteRule("GET DELETE", "/v1/responses/{response_id}", _READER, openai=True),
+    RouteRule("POST", "/v1/responses/{response_id}/cancel", _READER, openai=True),
+    RouteRule("GET", "/v1/responses/{response_id}/input_items", _READER, openai=True),
     RouteRule("POST", "/v1/embeddings", _READER, admission=_RETRIEVAL, body=_TEXTS, openai=True),
     RouteRule("GET", "/v1/models", _READER, openai=True),
     RouteRule("GET", "/v1/models/{model:path}", _READER, openai=True),

@@ -47,7 +47,16 @@ from app.api.gate.drain_gate import DrainGate
 from app.api.gate.idempotency import Idempotency
 from app.api.gate.request_gate import RequestGate
 from app.api.gate.security_headers import SecurityHeaders
-from app.api.openai import chat_completions, embeddings, files, models, responses, vector_store_files, vector_stores
+from app.api.openai import (
+    chat_completions,
+    embeddings,
+    files,
+    models,
+    responses,
+    stored_responses,
+    vector_store_files,
+    vector_stores,
+)
 from app.api.openapi import describe, serve_document
 from app.api.root_path import RootPath
 from app.server.drain import Drain
@@ -70,6 +79,7 @@ _MODULES = (
     chat_completions,
     messages,
     responses,
+    stored_responses,
     models,
     embeddings,
     files,

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 import sqlalchemy as sa
 
 from app.db.conversation_search import ConversationHit, hits_of, holds
+from app.db.conversation_turns import TURNS, append_turn, to_turn
 from app.db.idempotency import forget_answers, note_effect
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
@@ -26,8 +27,6 @@ MOST_CONVERSATIONS = 10_000
 """Conversations that one user may have."""
 
 _IDS_A_QUERY = 500
-_TITLE_LENGTH = 80  # characters of the first question that name a conversation without a title
-_UNSTORABLE = str.maketrans({"\0": "\ufffd", **dict.fromkeys(map(chr, range(55296, 57344)), "�")})
 
 _counted = sa.select(
     conversation,
@@ -82,38 +81,22 @@ class ConversationRepository:
         """
         require_text(title or "", param="title")
         require_metadata(metadata or {})
-        self._require_room(principal)
-        now = self._clock()
-        made = Conversation(
-            id=new_id("conv"),
-            tenant_id=principal.tenant_id,
-            user_id=principal.user_id,
-            key_id=reach_of(principal).key_id,
-            title=title or None,
-            metadata=dict(metadata or {}),
-            created_at=now,
-            updated_at=now,
-            turns=0,
-        )
+        self.require_room(principal)
         with self._database.write() as connection:
-            ensure_user(connection, principal.tenant_id, principal.user_id, now=now)
-            connection.execute(
-                sa.insert(conversation).values(
-                    id=made.id,
-                    tenant_id=made.tenant_id,
-                    user_id=made.user_id,
-                    key_id=made.key_id,
-                    title=made.title,
-                    metadata=dict(made.metadata),
-                    created_at=now,
-                    updated_at=now,
-                )
+            made = insert_conversation(
+                connection, principal, now=self._clock(), title=title or None, metadata=dict(metadata or {})
             )
             note_effect(connection)
-            return _find(connection, made.id)
+            return _find(connection, made)
 
-    def _require_room(self, principal: Principal) -> None:
-        """Requests at the same moment may pass together; the limit keeps a disk from filling, it is no exact quota."""
+    def require_room(self, principal: Principal) -> None:
+        """Check that the user may have one more conversation, those in no list counted.
+
+        Requests at the same moment may pass together; the limit keeps a disk from filling, it is no exact quota.
+
+        Raises:
+            Conflict: The user has as many conversations as a user may have.
+        """
         own = conversation.c.tenant_id == principal.tenant_id, conversation.c.user_id == principal.user_id
         found = sa.select(conversation.c.id).where(*own).limit(self._most).subquery()
         with self._database.read() as connection:
@@ -164,11 +147,11 @@ class ConversationRepository:
             NotFound: No such conversation.
         """
         of_conversation = conversation_turn.c.conversation_id == conversation_id
-        query = sa.select(conversation_turn).where(of_conversation).order_by(conversation_turn.c.ordinal.desc())
+        query = TURNS.where(of_conversation).order_by(conversation_turn.c.ordinal.desc())
         with self._database.read() as connection:
             _find(connection, conversation_id, _readable(reach_of(principal)))
             rows = connection.execute(query if newest is None else query.limit(newest)).all()
-        return tuple(_to_turn(row) for row in reversed(rows))
+        return tuple(to_turn(row) for row in reversed(rows))
 
     def deleted_documents(self, turns: Iterable[KeptTurn], *, tenant_id: str) -> tuple[str, ...]:
         """The ids of the documents that the turns cite and that are deleted, or being deleted, in their order."""
@@ -204,41 +187,8 @@ class ConversationRepository:
 
     def append(self, conversation_id: str, turn: Turn) -> bool:
         """Append a turn, in one transaction; False when the conversation was deleted or has the turn already."""
-        now = self._clock()
         with self._database.write() as connection:
-            # locked: simultaneous turns are appended one after the other, and a deletion waits or is seen
-            mine = conversation.c.id == conversation_id
-            title = sa.select(conversation.c.title).where(mine).with_for_update()
-            found = connection.execute(title).one_or_none()
-            known = sa.select(conversation_turn.c.ordinal).where(conversation_turn.c.request_id == turn.request_id)
-            if found is None or connection.execute(known).scalar() is not None:
-                return False
-            last = sa.select(sa.func.coalesce(sa.func.max(conversation_turn.c.ordinal), 0))
-            of_conversation = conversation_turn.c.conversation_id == conversation_id
-            connection.execute(
-                sa.insert(conversation_turn).values(
-                    conversation_id=conversation_id,
-                    ordinal=connection.execute(last.where(of_conversation)).scalar_one() + 1,
-                    request_id=turn.request_id,
-                    answered=turn.answered,
-                    created_at=now,
-                    question=turn.question,
-                    standalone=_storable(turn.standalone),
-                    answer=_storable(turn.answer),
-                    citations=[dict(citation) for citation in turn.citations],
-                    making=None if turn.making is None else dict(turn.making),
-                )
-            )
-            # answered now, and with it the same question where it was interrupted before
-            same = sa.and_(
-                asked_question.c.conversation_id == conversation_id, asked_question.c.question == turn.question
-            )
-            ended = sa.or_(asked_question.c.request_id == turn.request_id, same)
-            connection.execute(sa.delete(asked_question).where(ended))
-            named = found.title or " ".join(turn.question.split())[:_TITLE_LENGTH]
-            connection.execute(sa.update(conversation).where(mine).values(updated_at=now, title=named))
-            note_effect(connection)
-            return True
+            return append_turn(connection, conversation_id, turn, now=self._clock())
 
     def update(
         self,
@@ -294,6 +244,34 @@ class ConversationRepository:
             forget_answers(connection, principal.tenant_id)
 
 
+def insert_conversation(
+    connection: sa.Connection,
+    principal: Principal,
+    *,
+    now: float,
+    title: str | None = None,
+    metadata: Metadata | None = None,
+    listed: bool = True,
+) -> str:
+    """Insert a conversation without turns in a write transaction, and return its id; `listed` False: in no list."""
+    ensure_user(connection, principal.tenant_id, principal.user_id, now=now)
+    made = new_id("conv")
+    connection.execute(
+        sa.insert(conversation).values(
+            id=made,
+            tenant_id=principal.tenant_id,
+            user_id=principal.user_id,
+            key_id=reach_of(principal).key_id,
+            title=title,
+            metadata=dict(metadata or {}),
+            created_at=now,
+            updated_at=now,
+            listed=listed,
+        )
+    )
+    return made
+
+
 def within(reach: Reach) -> tuple[sa.ColumnElement[bool], ...]:
     """Conditions on `conversation`: it is within a caller's reach."""
     conditions = [conversation.c.tenant_id == reach.tenant_id]
@@ -308,7 +286,7 @@ def _listed(principal: Principal, owner: Owner) -> tuple[sa.ColumnElement[bool],
     """The conditions of the conversations that a caller's list shows."""
     own = conversation.c.user_id == principal.user_id
     of_owner: dict[Owner, tuple[sa.ColumnElement[bool], ...]] = {"anybody": (), "me": (own,), "others": (~own,)}
-    return *within(reach_of(principal)), *of_owner[owner]
+    return *within(reach_of(principal)), conversation.c.listed, *of_owner[owner]
 
 
 def _page(
@@ -346,11 +324,6 @@ def _find_own(connection: sa.Connection, conversation_id: str, reach: Reach) -> 
         raise Forbidden("This conversation belongs to another user; it is shared with you for reading only.") from None
 
 
-def _storable(text: str | None) -> str | None:
-    """A model's text, with U+FFFD for the characters that a database cannot store."""
-    return text.translate(_UNSTORABLE) if text is not None else None
-
-
 def _to_conversation(row: sa.Row[Any]) -> Conversation:
     return Conversation(
         id=row.id,
@@ -367,18 +340,4 @@ def _to_conversation(row: sa.Row[Any]) -> Conversation:
         pinned=row.pinned,
         folder=row.folder,
         unanswered=row.unanswered,
-    )
-
-
-def _to_turn(row: sa.Row[Any]) -> KeptTurn:
-    return KeptTurn(
-        ordinal=row.ordinal,
-        request_id=row.request_id,
-        question=row.question,
-        standalone=row.standalone,
-        answer=row.answer,
-        answered=row.answered,
-        citations=tuple(row.citations),
-        making=row.making,
-        created_at=row.created_at,
     )

@@ -31,6 +31,7 @@ from app.db.originals import OriginalRepository
 from app.db.presence import OwnProcess
 from app.db.reindexing import ReindexingRepository
 from app.db.session import Database
+from app.db.stored_responses import StoredResponseRepository
 from app.documents.consistency import Reconciler
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
@@ -169,6 +170,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
             corpus=corpus,
             history=History(
                 conversations=ConversationRepository(base.database, clock=base.clock),
+                responses=StoredResponseRepository(base.database, clock=base.clock),
                 asked=base.owned(AskedQuestionRepository),
                 feedback=FeedbackRepository(base.database, clock=base.clock),
             ),

@@ -23,6 +23,7 @@ from app.db.jobs import JobRepository
 from app.db.keys import KeyRepository
 from app.db.session import Database
 from app.db.sessions import SessionRepository
+from app.db.stored_responses import StoredResponseRepository
 from app.db.tenants import TenantRepository
 from app.db.users import UserRepository
 from app.documents.consistency import Reconciler
@@ -80,9 +81,10 @@ class DocumentsState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Conversations with the questions that are being answered, and the feedback users gave on answers."""
+    """Conversations with the questions that are being answered, responses, and the feedback users gave on answers."""
 
     conversations: ConversationRepository
+    responses: StoredResponseRepository
     asked: AskedQuestionRepository
     feedback: FeedbackRepository
 

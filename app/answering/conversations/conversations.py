@@ -83,16 +83,7 @@ class Conversations:
         if not answer.whole:
             self.left(question)
             return
-        turn = Turn(
-            request_id=question.request_id,
-            question=question.as_asked,
-            standalone=question.standalone,
-            answer=answer.text,
-            answered=answer.reason is None,
-            citations=tuple(asdict(citation) for citation in answer.citations),
-            making=AnswerRecord.of(answer).as_json(),
-        )
-        self._repository.append(question.conversation_id, turn)
+        self._repository.append(question.conversation_id, turn_of(question, answer))
         self._noted.discard(question.request_id)  # its row went with the same transaction
 
     def left(self, question: Question) -> None:
@@ -117,6 +108,19 @@ class Conversations:
             self._noted.add(question.request_id)
         except (StoreUnavailable, StorageFull) as error:
             logger().warning("question.not_noted", request_id=question.request_id, error=type(error).__name__)
+
+
+def turn_of(question: Question, answer: Answer) -> Turn:
+    """The turn of a question and its whole answer, as it is stored."""
+    return Turn(
+        request_id=question.request_id,
+        question=question.as_asked,
+        standalone=question.standalone,
+        answer=answer.text,
+        answered=answer.reason is None,
+        citations=tuple(asdict(citation) for citation in answer.citations),
+        making=AnswerRecord.of(answer).as_json(),
+    )
 
 
 def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable[[str], int]) -> tuple[Message, ...]:

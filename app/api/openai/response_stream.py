@@ -11,6 +11,7 @@ from app.answering.metering.token_usage import TokenUsage
 from app.answering.running.open_answer import OpenAnswer
 from app.api.errors import failure_of
 from app.api.event_stream import sse
+from app.api.openai.response_keeping import ResponseKeeping
 from app.api.openai.response_object import Item, ResponseObject, annotation, failure, status_of
 
 _PADDED_TO = 32  # characters of text and obfuscation together are a multiple of it
@@ -42,9 +43,10 @@ _LAST = {"completed": "response.completed", "incomplete": "response.incomplete",
 class ResponseStream:
     """The event stream of one response. `events` can be read once; `error_event` ends it after a failure."""
 
-    def __init__(self, made: ResponseObject, opened: OpenAnswer) -> None:
+    def __init__(self, made: ResponseObject, opened: OpenAnswer, *, keeping: ResponseKeeping) -> None:
         """`opened` has begun."""
         self._made = made
+        self._keeping = keeping
         self._opened = opened
         self._in_json = opened.question.json_schema is not None
         options = made.request.stream_options
@@ -81,8 +83,10 @@ class ResponseStream:
                 self._usage = event.usage
                 if (failed := failure_of(event)) is not None:
                     raise failed
-                for last in self._ended(event, refused=refused):
-                    yield last
+                for ended in self._ended(event, refused=refused):
+                    yield ended
+                response = await self._keeping.kept(event, made.ended(event, self._output))
+                yield self._event(_LAST[status_of(event)], response=response)
 
     def error_event(self, problem: dict[str, object]) -> bytes:
         """The last event of a failed stream: the response with the error, the problem document and the usage so far."""
@@ -124,11 +128,9 @@ class ResponseStream:
             text = {"text": answer.text, "logprobs": part["logprobs"]}
             yield self._event("response.output_text.done", **place, **text)
         yield self._event("response.content_part.done", **place, part=part)
-        status = status_of(answer)
-        message = made.message(status, [part])
+        message = made.message(status_of(answer), [part])
         yield self._event("response.output_item.done", output_index=place["output_index"], item=message)
         self._output.append(message)
-        yield self._event(_LAST[status], response=made.ended(answer, self._output))
 
     @property
     def _place(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from app.answering.running.open_answer import OpenAnswer
 from app.api.dependencies import (
     AnswerDeadline,
     CorpusDep,
+    HistoryDep,
     ModelsDep,
     PrincipalDep,
     RequestId,
@@ -24,6 +25,7 @@ from app.api.errors import failure_of
 from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
 from app.api.openai.asking import Asked, refuse_logprobs_in_strict
 from app.api.openai.models import collection_of
+from app.api.openai.response_keeping import ResponseKeeping, conversation_of
 from app.api.openai.response_object import ResponseObject, refuses, status_of
 from app.api.openai.response_stream import RESPONSE_EVENTS, ResponseStream
 from app.api.openai.schemas.chat import JsonObjectFormat
@@ -31,7 +33,7 @@ from app.api.openai.schemas.responses import ResponseObjectBody, ResponseRequest
 from app.api.openai.vector_stores import translated
 from app.api.schemas.shape import problems
 from app.errors import InvalidRequest
-from app.server.state import DocumentsState
+from app.server.state import DocumentsState, History
 from app.settings import Settings
 from app.types import Principal
 from retrieval.types import Scope
@@ -58,6 +60,7 @@ async def create_response(
     body: ResponseRequest,
     request: Request,
     corpus: CorpusDep,
+    history: HistoryDep,
     settings: SettingsDep,
     models: ModelsDep,
     principal: PrincipalDep,
@@ -66,8 +69,9 @@ async def create_response(
 ) -> Response:
     """The last user message is the question. Every answer is searched for, with or without the tool `file_search`."""
     answerer = models.answerer
-    asked = await anyio.to_thread.run_sync(_question, body, corpus, settings, principal, request_id)
+    asked = await anyio.to_thread.run_sync(_question, body, corpus, history, settings, principal, request_id)
     question = replace(asked, deadline=deadline)
+    keeping = ResponseKeeping(body, question, history.responses)
     if question.sampling.logprobs is not None:
         await anyio.to_thread.run_sync(models.tokenizer.piece, 0)  # the first time it spells the whole vocabulary
     made = ResponseObject(
@@ -79,7 +83,7 @@ async def create_response(
     )
     if body.stream:
         begun = await unless_disconnected(request, lambda: answerer.begun(question))
-        stream = ResponseStream(made, begun)
+        stream = ResponseStream(made, begun, keeping=keeping)
         whole_stream = with_terminal_error(stream.events(), request, request_id, render=stream.error_event)
         return EventStream(whole_stream, on_close=begun.close)
 
@@ -93,11 +97,17 @@ async def create_response(
     refused = refuses(answer, in_json=question.json_schema is not None)
     search = await made.searched(opened)
     message = made.message(status_of(answer), [made.part(answer.text, refused=refused, answer=answer)])
-    return JSONResponse(made.ended(answer, [message] if search is None else [search, message]))
+    response = made.ended(answer, [message] if search is None else [search, message])
+    return JSONResponse(await keeping.kept(answer, response))
 
 
 def _question(
-    body: ResponseRequest, corpus: DocumentsState, settings: Settings, principal: Principal, request_id: str
+    body: ResponseRequest,
+    corpus: DocumentsState,
+    history: History,
+    settings: Settings,
+    principal: Principal,
+    request_id: str,
 ) -> Question:
     messages = [("system", body.instructions)] if body.instructions else []
     asked = Asked.of([*messages, *((one.role, one.text) for one in body.messages)], param="input")
@@ -112,6 +122,7 @@ def _question(
         principal=principal,
         text=asked.text,
         scope=_scope(body, corpus, principal),
+        conversation_id=conversation_of(body, history, principal, text=asked.text),
         top_k=(tool.max_num_results if tool is not None else None) or _FOUND,
         rerank=False if ranking is not None and ranking.ranker == "none" else None,
         min_score=ranking.score_threshold if ranking is not None else None,

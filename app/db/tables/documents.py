@@ -278,6 +278,7 @@ conversation = sa.Table(
     sa.Column("shared", sa.Boolean, nullable=False, server_default=sa.false()),  # the whole tenant may read it
     sa.Column("pinned", sa.Boolean, nullable=False, server_default=sa.false()),  # first in the list
     sa.Column("folder", sa.Text),  # NULL: in none
+    sa.Column("listed", sa.Boolean, nullable=False, server_default=sa.true()),  # false: of stored responses alone
     sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
     sa.Index(None, "tenant_id", "user_id"),
     sa.Index(None, "tenant_id", "pinned", "created_at", "id"),
@@ -296,6 +297,7 @@ conversation_turn = sa.Table(
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("citations", _Json, nullable=False),
     sa.Column("making", _Json),  # NULL in turns from before revision 0018
+    sa.Column("response", sa.Text),  # JSON in ASCII (app/db/stored_responses.py); NULL where none is stored
 )
 
 # Gone when the answer ends: a row of another process is of a question that was interrupted.

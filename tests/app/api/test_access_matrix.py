@@ -1,5 +1,6 @@
 """Every route, for every role and another tenant, with a key and a session. One not in the matrix fails the build."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ from app.ids import new_id
 from app.server.bootstrap import build
 from app.server.state import State
 from app.settings import Settings
-from app.types import Role, Settlement, UsageStatus
+from app.types import Principal, Role, Settlement, Turn, UsageStatus
 from tests.app.api.access_table import MATRIX, OPERATOR, PUBLIC
 from tests.app.api.conftest import ADMIN_KEY, client_of
 from tests.app.api.credentials import key_of, session_of
@@ -65,7 +66,7 @@ REPORTS = {
     *(f"/v1/admin/usage/{of}" for of in ("completions", "embeddings", "rerank", "documents")),
 }
 PARAMS = {f"/v1/documents/{{document_id}}/{of}": {"start": "0", "end": "1", "q": "x"} for of in ("boxes", "find")}
-OPENAI_IDS = {"vector_store_id", "file_id", "batch_id"}
+OPENAI_IDS = {"vector_store_id", "file_id", "batch_id", "response_id"}
 IDS = {
     "document_id",
     "collection_id",
@@ -113,6 +114,9 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
     files = {"file_ids": [document["id"]]}
     batch = client.post(f"/v1/vector_stores/{collection['id']}/file_batches", json=files).json()
     budget = client.post("/v1/admin/budgets", json={"limit": 10**9, "period": "day"}).json()
+    turn = Turn(request_id=new_id("req"), question="Secret?", standalone=None, answer="", answered=True, citations=())
+    owner = Principal("default", mark, mark, Role.MEMBER)
+    state.history.responses.begin(owner, turn, json.dumps({"response": {"id": "Secret."}, "input": []}))
     state.usage.ledger.reserve(reservation(f"{mark}:1", tenant_id="default"))
     state.usage.ledger.settle(f"{mark}:1", Settlement(status=UsageStatus.COMPLETED))
     return {
@@ -133,6 +137,7 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
         "vector_store_id": collection["id"],
         "file_id": document["id"],
         "batch_id": batch["id"],
+        "response_id": turn.request_id,
         "model": "footnote",
     }
 

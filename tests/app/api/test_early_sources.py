@@ -152,6 +152,29 @@ def test_a_cancellation_ends_the_answer_while_the_reader_still_reads(serve, stre
     assert min(seconds) < STOPS_WITHIN
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_response_is_cancelled_at_its_own_address_and_not_stored(serve, stream: bool) -> None:
+    reader = GatedReader("forty ships", asked="ships")
+    body = {"model": "footnote", "input": QUESTION, "store": True, "stream": stream}
+    with serve(reader) as served:
+        caller = Caller(served, path="/v1/responses", body=json.dumps(body).encode())
+        running = served.portal.start_task_soon(caller)
+        wait_until(reader.reached.is_set)
+        told = served.http.post(f"/v1/responses/{caller.request_id}/cancel").json()
+        running.result(30)
+        reader.open.set()
+        name, last = caller.events[-1] if stream else ("response.incomplete", {"response": caller.answer})
+
+        assert (told["id"], told["object"], told["status"]) == (caller.request_id, "response", "cancelled")
+        assert (name, last["response"]["status"], last["response"]["store"]) == (
+            "response.incomplete",
+            "cancelled",
+            False,
+        )
+        assert last["response"]["output"][-1]["status"] == "incomplete"
+        assert served.http.get(f"/v1/responses/{caller.request_id}").status_code == 404
+
+
 def test_the_bill_of_a_cancelled_answer_has_the_batch_that_ends_in_time(serve) -> None:
     billed: list[list[dict[str, Any]]] = []
     for _ in range(ATTEMPTS):

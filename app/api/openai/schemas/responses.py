@@ -22,10 +22,8 @@ Included = Literal["file_search_call.results", "message.output_text.logprobs"]
 _NEVER = (
     "access_programs",
     "context_management",
-    "conversation",
     "image",
     "moderation",
-    "previous_response_id",
     "prompt",
     "prompt_cache_options",
     "reasoning",
@@ -34,9 +32,9 @@ _ONLY: Mapping[str, tuple[object, ...]] = {
     "background": (False,),
     "prompt_cache_retention": ("in_memory",),
     "service_tier": ("auto", "default"),
-    "store": (False,),
     "truncation": ("disabled",),
 }
+_CONTINUING = ("previous_response_id", "conversation")
 _INCLUDED: tuple[Included, ...] = ("file_search_call.results", "message.output_text.logprobs")
 
 
@@ -75,6 +73,12 @@ class FileSearchChoice(RequestBody):
     """The file search as the tool to use."""
 
     type: Literal["file_search"] = Field(description="Always `file_search`.")
+
+
+class ConversationChoice(RequestBody):
+    """A conversation by its id."""
+
+    id: Id = Field(description="The conversation's id.", examples=["conv_01k9"])
 
 
 class ResponseRequest(SamplingFields):
@@ -118,7 +122,17 @@ class ResponseRequest(SamplingFields):
     metadata: Annotated[dict[_LabelName, _Label], Field(max_length=16)] | None = Field(
         default=None, description="Your own fields, returned with the response."
     )
-    store: Literal[False] | None = Field(default=None, description="Only false: responses are not stored.")
+    store: bool | None = Field(
+        default=None,
+        description="Store the response, so that it can be read and continued; default: only where it continues a "
+        "response or a conversation.",
+    )
+    previous_response_id: Id | None = Field(
+        default=None, description="A stored response that this one continues, the newest of its conversation."
+    )
+    conversation: Id | ConversationChoice | None = Field(
+        default=None, description="A conversation of `/v1/conversations` that this response continues."
+    )
     background: Literal[False] | None = Field(default=None, description="Only false.")
     truncation: Literal["disabled"] | None = Field(default=None, description="Only `disabled`.")
     service_tier: Literal["auto", "default"] | None = Field(default=None, description="There is one tier.")
@@ -144,6 +158,9 @@ class ResponseRequest(SamplingFields):
             raise unsupported("tool_choice", "The parameter 'tool_choice' is not supported with this value.")
         if choice == "none" and supported.get("tools"):
             raise unsupported("tool_choice", "'tool_choice' none is not supported: every answer is searched for.")
+        continues = [name for name in _CONTINUING if supported.get(name) is not None]
+        if supported.get("store") is False and continues:
+            raise unsupported("store", f"'store' false is not supported with '{continues[0]}': the turn is stored.")
         if isinstance(items := supported.get("input"), list):
             supported["input"] = supported_items(items)
         return supported
@@ -153,6 +170,10 @@ class ResponseRequest(SamplingFields):
         texts = [self.instructions or "", *(message.text for message in self.messages)]
         if sum(map(len, texts)) > MOST_TEXT:
             raise ValueError(f"the messages and instructions have more than {MOST_TEXT} characters together")
+        if self.previous_response_id is not None and self.conversation is not None:
+            raise ValueError("previous_response_id and conversation exclude each other")
+        if self.continues and sum(message.role in {"user", "assistant"} for message in self.messages) != 1:
+            raise ValueError("the input that continues a response or conversation has one message of the user's")
         if self.tool_choice not in (None, "none", "auto") and not self.tools:
             raise ValueError("tool_choice needs the file_search tool in tools")
         return self
@@ -163,6 +184,21 @@ class ResponseRequest(SamplingFields):
         if isinstance(self.input, str):
             return [InputMessage(role="user", content=self.input)]
         return [item for item in self.input if isinstance(item, InputMessage)]
+
+    @property
+    def conversation_id(self) -> str | None:
+        """The id of `conversation`."""
+        return self.conversation.id if isinstance(self.conversation, ConversationChoice) else self.conversation
+
+    @property
+    def continues(self) -> bool:
+        """Whether it continues a response or a conversation."""
+        return self.previous_response_id is not None or self.conversation is not None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the response is to be stored."""
+        return bool(self.store) or self.continues
 
     @property
     def file_search(self) -> FileSearchTool | None:

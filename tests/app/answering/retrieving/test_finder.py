@@ -145,6 +145,15 @@ def test_the_reranker_reads_more_than_is_asked_for_and_its_best_are_returned(
     assert [passage.partition("\n")[0] for passage in passages] == ["Report"] * 4
 
 
+@pytest.mark.parametrize(("least", "kept"), [(0.04, [5, 4]), (0.06, []), (None, [5, 4, 3])])
+def test_passages_that_score_too_little_after_reranking_are_left_out(
+    finder: Callable[..., Finder], meter: Meter, least: float | None, kept: list[int]
+) -> None:
+    reranking = finder(LastWordReranker(), candidates=6)
+
+    assert found_keys(reranking, meter, replace(QUESTION, min_score=least)) == kept
+
+
 def test_hits_beyond_the_candidates_follow_in_the_searchs_order(finder: Callable[..., Finder], meter: Meter) -> None:
     everything = replace(QUESTION, top_k=6)
 

@@ -101,7 +101,7 @@ def openai_server(data_dir: Path) -> Iterator[Service]:
         vocab_size=0x110000,
         constraints=Unconstrained(),
     )
-    with metered(data_dir, engine=engine, limits=LIMITS) as state:
+    with metered(data_dir, engine=engine, limits=LIMITS, remembers=True) as state:
         app = create_app(lambda: nullcontext(state), version="0")
         config = uvicorn.Config(
             app, http="h11", log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5

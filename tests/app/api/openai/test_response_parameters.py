@@ -14,12 +14,15 @@ from app.api.schemas.unsupported import UNSUPPORTED
 
 TOOL: dict[str, Any] = {"type": "file_search", "vector_store_ids": ["col_1"]}
 HONOURED: dict[str, Any] = {
+    "conversation": {"id": "conv_1"},
     "include": ["file_search_call.results", "message.output_text.logprobs"],
     "input": "How many ships?",
     "instructions": "Be brief.",
     "max_output_tokens": 5,
     "metadata": {"team": "blue"},
     "model": "footnote",
+    "previous_response_id": "req_1",
+    "store": True,
     "stream": False,
     "stream_options": {"include_obfuscation": True},
     "temperature": 0.5,
@@ -37,17 +40,14 @@ WITHOUT_EFFECT: dict[str, Any] = {
     "prompt_cache_retention": "in_memory",
     "safety_identifier": "s",
     "service_tier": "auto",
-    "store": False,
     "truncation": "disabled",
     "user": "u",
 }
 REFUSED: dict[str, Any] = {
     "access_programs": {"cyber": "standard"},
     "context_management": [{"type": "compaction"}],
-    "conversation": "conv_1",
     "image": {"context_compression": "auto"},
     "moderation": {"model": "m"},
-    "previous_response_id": "req_1",
     "prompt": {"id": "p"},
     "prompt_cache_options": {"mode": "explicit"},
     "reasoning": {"effort": "low"},
@@ -56,7 +56,7 @@ REFUSED_VALUES: dict[str, tuple[dict[str, Any], str]] = {
     "background": ({"background": True}, "background"),
     "cache": ({"prompt_cache_retention": "24h"}, "prompt_cache_retention"),
     "tier": ({"service_tier": "flex"}, "service_tier"),
-    "store": ({"store": True}, "store"),
+    "store": ({"store": False, "previous_response_id": "req_1"}, "store"),
     "truncation": ({"truncation": "auto"}, "truncation"),
     "verbosity": ({"text": {"verbosity": "low"}}, "text.verbosity"),
     "function": ({"tools": [{"type": "function", "name": "f", "parameters": {}}]}, "tools.0.type"),
@@ -186,6 +186,10 @@ def test_the_output_of_a_response_can_be_sent_back():
         {"input": [{"role": "user"}]},
         {"input": [{"content": "x"}]},
         {"input": [{"role": "tool", "content": "x"}]},
+        {"previous_response_id": "req_1", "conversation": "conv_1"},
+        {"conversation": "conv_1", "input": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]},
+        {"conversation": "conv_1", "input": [{"role": "system", "content": "a"}]},
+        {"conversation": {"name": "conv_1"}},
         {"max_output_tokens": 0},
         {"top_logprobs": 21},
         {"metadata": {"a": "b" * 513}},
@@ -203,3 +207,19 @@ def test_the_output_of_a_response_can_be_sent_back():
 )
 def test_values_out_of_range_are_refused(wrong):
     assert all(error["type"] != UNSUPPORTED for error in errors(**wrong))
+
+
+@pytest.mark.parametrize(
+    ("fields", "keeps"),
+    [
+        ({}, False),
+        ({"store": None}, False),
+        ({"store": False}, False),
+        ({"store": True}, True),
+        ({"previous_response_id": "req_1"}, True),
+        ({"conversation": "conv_1"}, True),
+    ],
+    ids=str,
+)
+def test_a_response_is_stored_where_that_is_asked_or_it_continues_something(fields, keeps):
+    assert request(**fields).keeps is keeps

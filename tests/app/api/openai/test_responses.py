@@ -273,7 +273,7 @@ def test_errors_are_the_clients_exceptions(openai_service, client, store):
     with pytest.raises(openai.UnprocessableEntityError) as unprocessable:
         ask(client, store, search={"filters": {"type": "like", "key": "year", "value": 1}})
     assert problem(unprocessable)["type"] == "urn:footnote:problem:invalid-filter"
-    other = openai_service.http.post("/v1/collections", json={"name": "beside responses"}).json()["id"]
+    other = openai_service.http.post("/v1/collections", json={"name": "another of responses"}).json()["id"]
     with pytest.raises(openai.UnprocessableEntityError) as unprocessable:
         ask(client, store, model=f"footnote:{other}")
     assert unprocessable.value.param == "model"
