@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 
@@ -18,12 +19,13 @@ from app.admission.rate_rows import Counted, Look, RateRows
 from app.admission.scopes import CONCURRENT, REQUESTS, TOKENS, Quotas, Scope, scopes_of
 from app.admission.sliding_windows import RateLimitState
 from app.db.session import Database
-from app.errors import StorageFull, StoreUnavailable
+from app.errors import RateLimited, StorageFull, StoreUnavailable
 from app.ids import new_id
 from app.telemetry.logs import logger
 from app.types import Principal
 
 _THREADS = 8  # of the database's 30 connections
+_LOOKS_AGAIN_S = 0.05
 _MAX_SEEN = 20_000  # counters of which the last state is remembered
 
 
@@ -75,21 +77,25 @@ class SharedRates:
         boot_id: str,
         rows: RateRows | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        looks_again_s: float = _LOOKS_AGAIN_S,
     ) -> None:
-        """Start nothing yet; `rows` is given by tests alone.
+        """Start nothing yet.
 
         Args:
             quotas: Of callers.
             database: Of all processes.
             boot_id: This process, to which its seats belong: they are free when it is buried.
-            rows: The counters.
+            rows: The counters; by the database's clock if None.
             monotonic: Seconds by which the states that `states` returns grow older.
+            looks_again_s: After so many seconds a request that no seat was free for looks once more: the caller may
+                have read the end of an answer whose seat is being given back.
         """
         self._quotas = quotas
         self._database = database
         self._boot_id = boot_id
         self._rows = RateRows() if rows is None else rows
         self._monotonic = monotonic
+        self._looks_again_s = looks_again_s
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="footnote-rates")
         self._seen: LRUCache[str, _Seen] = LRUCache(_MAX_SEEN)
         self._left: set[str] = set()  # seats that are to be given back
@@ -101,12 +107,13 @@ class SharedRates:
         if not any(True for scope in scopes for _ in scope.limits()):
             room()
             return _nothing
-        counting = self._threads.submit(self._begin, scopes)
         try:
-            request = await asyncio.wrap_future(counting)
-        except asyncio.CancelledError:
-            counting.add_done_callback(self._abandoned)
-            raise
+            request = await self._counted(scopes)
+        except RateLimited as refusal:
+            if refusal.window_s is not None:
+                raise
+            await asyncio.sleep(self._looks_again_s)
+            request = await self._counted(scopes)
         try:
             room()
         except BaseException:
@@ -153,11 +160,21 @@ class SharedRates:
             )
 
     def close(self) -> None:
-        """End the threads, once they gave back the seats of requests that ended."""
+        """End the threads, once the seats of requests that ended are given back."""
         self._threads.shutdown()
+        self._give_back()
+
+    async def _counted(self, scopes: Sequence[Scope]) -> _Request:
+        """Count a request in a thread."""
+        counting = self._threads.submit(self._begin, scopes)
+        try:
+            return await asyncio.wrap_future(counting)
+        except asyncio.CancelledError:
+            counting.add_done_callback(self._abandoned)
+            raise
 
     def _begin(self, scopes: Sequence[Scope]) -> _Request:
-        """Count a request, in a thread."""
+        """Count a request, in a transaction; raises as `RequestCounts.begun`."""
         self._give_back()
         limits = [(scope, unit, limit) for scope in scopes for unit, limit in scope.limits()]
         counters = [scope.counter(unit) for scope, unit, _ in limits]
@@ -182,7 +199,7 @@ class SharedRates:
 
     def _refused(
         self, connection: sa.Connection, look: Look, scope: Scope, unit: str, limit: int, amount: int
-    ) -> Exception:
+    ) -> RateLimited:
         wait_s = 1.0
         if unit != CONCURRENT:
             wait_s = self._rows.seconds_until(connection, scope.counter(unit), amount, limit=limit, look=look)
@@ -196,7 +213,8 @@ class SharedRates:
     def _ended(self, request: _Request) -> None:
         """Give the seat of a request back."""
         if self._leave(request.seat_id):
-            self._threads.submit(self._give_back)
+            with suppress(RuntimeError):  # `close` waits for what was begun, and gives back what that left
+                self._threads.submit(self._give_back)
 
     def _leave(self, seat_id: str) -> bool:
         """Note that a seat is to be given back; False where there is none."""
