@@ -90,7 +90,7 @@ def application(data_dir: Path) -> Iterator[State]:
             engine = NoEngine(revision="0", context_window=1)
             embedder = HaltingEmbedder(data_dir.parent)
             models = stations(bare, engine, embedder=embedder, index=vectors_in(bare.database))
-            if given["role"] == "worker":
+            if given["role"] != "api":
                 models.worker.start()
             try:
                 yield state_with(bare, models=models)
