@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from app.admission.scopes import CONCURRENT, REQUESTS, TOKENS, Quotas, Scope, scopes_of
+from app.admission.scopes import CONCURRENT, REQUESTS, TOKENS, Limited, Quotas, scopes_of
 from app.admission.sliding_windows import WINDOW_S, RateLimitState, SlidingWindows, WindowBucket
 from app.errors import RateLimited
 from app.types import Principal
@@ -114,21 +114,21 @@ class Rates:
         """How many names are remembered."""
         return len(self._windows) + len(self._concurrent)
 
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Limited) -> None:
         for unit, limit in scope.limits():
             if self._used(scope, unit)[0] >= limit:
                 raise self._refusal(scope, unit, limit, 1)
 
-    def _state(self, scope: Scope, unit: str, limit: int) -> RateLimitState:
+    def _state(self, scope: Limited, unit: str, limit: int) -> RateLimitState:
         used, reset_s = self._used(scope, unit)
         return scope.state(unit, limit, used=used, reset_s=reset_s)
 
-    def _used(self, scope: Scope, unit: str) -> tuple[int, float]:
+    def _used(self, scope: Limited, unit: str) -> tuple[int, float]:
         if unit == CONCURRENT:
             return self._concurrent.get(scope.name, 0), 0.0
         return self._windows.state(scope.counter(unit))
 
-    def _refusal(self, scope: Scope, unit: str, limit: int, amount: int) -> RateLimited:
+    def _refusal(self, scope: Limited, unit: str, limit: int, amount: int) -> RateLimited:
         wait_s = 1.0
         if unit != CONCURRENT:
             wait_s = self._windows.seconds_until(scope.counter(unit), amount, limit=limit)

@@ -72,7 +72,7 @@ class RequestCounts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class Limited:
     """A key or a tenant with its quota. `kind` is `key` or `tenant`, and `name` is unique among all tenants."""
 
     kind: str
@@ -115,9 +115,9 @@ class Scope:
         )
 
 
-def scopes_of(quotas: Quotas, principal: Principal) -> tuple[Scope, Scope]:
+def scopes_of(quotas: Quotas, principal: Principal) -> tuple[Limited, Limited]:
     """The caller's key, then its tenant: the order in which their counts are locked."""
     return (
-        Scope("key", f"key/{principal.tenant_id}/{principal.key_id}", quotas.of_key(principal)),
-        Scope("tenant", f"tenant/{principal.tenant_id}", quotas.of_tenant(principal)),
+        Limited("key", f"key/{principal.tenant_id}/{principal.key_id}", quotas.of_key(principal)),
+        Limited("tenant", f"tenant/{principal.tenant_id}", quotas.of_tenant(principal)),
     )

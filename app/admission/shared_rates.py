@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from cachetools import LRUCache
 
 from app.admission.rate_rows import Counted, Look, RateRows
-from app.admission.scopes import CONCURRENT, REQUESTS, TOKENS, Quotas, Scope, scopes_of
+from app.admission.scopes import CONCURRENT, REQUESTS, TOKENS, Limited, Quotas, scopes_of
 from app.admission.sliding_windows import RateLimitState
 from app.db.session import Database
 from app.errors import RateLimited, StorageFull, StoreUnavailable
@@ -48,7 +48,7 @@ class _Request:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _LastLook:
     """A counter as this process last saw it, at a second of its monotonic clock."""
 
     counted: Counted
@@ -97,7 +97,7 @@ class SharedRates:
         self._monotonic = monotonic
         self._looks_again_s = looks_again_s
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="footnote-rates")
-        self._seen: LRUCache[str, _Seen] = LRUCache(_MAX_SEEN)
+        self._seen: LRUCache[str, _LastLook] = LRUCache(_MAX_SEEN)
         self._left: set[str] = set()  # seats that are to be given back
         self._lock = Lock()
 
@@ -148,7 +148,7 @@ class SharedRates:
             for counter in hold.counters:
                 if (seen := self._seen.get(counter)) is not None:
                     left = max(0, seen.counted.used + change)
-                    self._seen[counter] = _Seen(Counted(left, seen.counted.reset_s), seen.at)
+                    self._seen[counter] = _LastLook(Counted(left, seen.counted.reset_s), seen.at)
 
     def states(self, principal: Principal) -> tuple[RateLimitState, ...]:
         """The state of each limit of the caller, those of the key first, as this process last saw it."""
@@ -164,7 +164,7 @@ class SharedRates:
         self._threads.shutdown()
         self._give_back()
 
-    async def _counted(self, scopes: Sequence[Scope]) -> _Request:
+    async def _counted(self, scopes: Sequence[Limited]) -> _Request:
         """Count a request in a thread."""
         counting = self._threads.submit(self._begin, scopes)
         try:
@@ -173,7 +173,7 @@ class SharedRates:
             counting.add_done_callback(self._abandoned)
             raise
 
-    def _begin(self, scopes: Sequence[Scope]) -> _Request:
+    def _begin(self, scopes: Sequence[Limited]) -> _Request:
         """Count a request, in a transaction; raises as `RequestCounts.begun`."""
         self._give_back()
         limits = [(scope, unit, limit) for scope in scopes for unit, limit in scope.limits()]
@@ -198,7 +198,7 @@ class SharedRates:
         return _Request(seat_id, requests, look.grain)
 
     def _refused(
-        self, connection: sa.Connection, look: Look, scope: Scope, unit: str, limit: int, amount: int
+        self, connection: sa.Connection, look: Look, scope: Limited, unit: str, limit: int, amount: int
     ) -> RateLimited:
         wait_s = 1.0
         if unit != CONCURRENT:
@@ -252,9 +252,9 @@ class SharedRates:
             for counter in counters:
                 found = look.of(counter)
                 reset_s = found.reset_s if found.reset_s or not more else look.leaves_s(look.grain)
-                self._seen[counter] = _Seen(Counted(found.used + more, reset_s), now)
+                self._seen[counter] = _LastLook(Counted(found.used + more, reset_s), now)
 
-    def _state(self, scope: Scope, unit: str, limit: int) -> RateLimitState:
+    def _state(self, scope: Limited, unit: str, limit: int) -> RateLimitState:
         seen = self._seen.get(scope.counter(unit))
         if seen is None:
             return scope.state(unit, limit, used=0, reset_s=0.0)
