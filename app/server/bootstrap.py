@@ -18,6 +18,7 @@ from app.backup.data_dir import data_dir_lock
 from app.clock import SteadyClock
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.audit import AuditLog
+from app.db.cancel_requests import CancelRequestRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
@@ -171,6 +172,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
                 conversations=ConversationRepository(base.database, clock=base.clock),
                 asked=base.owned(AskedQuestionRepository),
                 feedback=FeedbackRepository(base.database, clock=base.clock),
+                cancels=base.owned(CancelRequestRepository) if settings.shared else None,
             ),
             access=access,
             usage=usage,

@@ -10,6 +10,7 @@ from app.admission.rate_rows import sweep_in
 from app.admission.rates import Rates
 from app.admission.scopes import Quotas
 from app.admission.shared_rates import SharedRates
+from app.db.cancel_requests import forget_cancels_in
 from app.db.dialect import advisory_lock, clock_of, require_pgvector, sqlite_file
 from app.db.job_queue import lock_orphans
 from app.db.jobs import JobRepository
@@ -224,6 +225,7 @@ def taking_over(jobs: JobRepository, ledger: Ledger, *, gone: Gone = not_living)
         if orphans:
             jobs.requeue_orphans_in(connection, orphans)
         seats = sweep_in(connection, gone)
+        forget_cancels_in(connection, gone)
         if recovered or orphans or seats:
             logger().warning("process.taken_over", ledger_rows=recovered, jobs=len(orphans), seats=seats)
 

@@ -1,4 +1,4 @@
-"""Processes that share a database count requests, tokens and running requests in it."""
+"""Processes that share a database count requests, tokens and requests that run in it, and cancel answers elsewhere."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -26,11 +26,19 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("seat_id", "counter", name="pk_rate_seat"),
     )
     op.create_index("ix_rate_seat_counter", "rate_seat", ["counter"])
+    op.create_table(
+        "cancel_request",
+        sa.Column("request_id", sa.Text(), nullable=False),
+        sa.Column("boot_id", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("request_id", name="pk_cancel_request"),
+    )
+    op.create_index("ix_cancel_request_boot_id", "cancel_request", ["boot_id"])
     if op.get_bind().dialect.name == "postgresql":
         for table in ("rate_grain", "rate_seat"):
             op.execute(f"ALTER TABLE {table} SET UNLOGGED")
 
 
 def downgrade() -> None:
+    op.drop_table("cancel_request")
     op.drop_table("rate_seat")
     op.drop_table("rate_grain")

@@ -17,6 +17,7 @@ from app.documents.index_ports import VectorStore
 from app.models.extractive import NoEngine
 from app.server import sharing
 from app.server.bootstrap import build
+from app.server.model_loading import cancelling
 from app.server.state import State
 from app.settings import Settings
 from retrieval.ports import Vectors
@@ -87,12 +88,17 @@ def application(data_dir: Path) -> Iterator[State]:
         patch.setattr(sharing, "BEAT_SECONDS", _BEAT_SECONDS)
         patch.setattr(sharing, "Presence", partial(Presence, monotonic=partial(passed, Path(given["clock"]))))
         with build(settings, with_models=False) as bare:
-            engine = NoEngine(revision="0", context_window=1)
+            engine = NoEngine(revision="0", context_window=4096)
             embedder = HaltingEmbedder(data_dir.parent)
             models = stations(bare, engine, embedder=embedder, index=vectors_in(bare.database))
+            state = state_with(bare, models=models)
+            assert state.history.cancels is not None
+            cancels = cancelling(state.serving, state.history.cancels)
+            cancels.start()
             if given["role"] != "api":
                 models.worker.start()
             try:
-                yield state_with(bare, models=models)
+                yield state
             finally:
                 models.worker.stop()
+                cancels.stop()

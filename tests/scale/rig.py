@@ -18,7 +18,7 @@ from app.db.originals import OriginalRepository
 from app.db.presence import STILL_SECONDS, OwnProcess, Presence, living, not_living
 from app.db.session import Database
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job
-from app.db.tables.ledger import process, usage_event
+from app.db.tables.ledger import cancel_request, process, usage_event
 from app.documents.adapters.folder_originals import FolderOriginals
 from app.documents.files import DocumentFiles
 from app.documents.ports import new_object_name
@@ -150,6 +150,17 @@ class Rig:
                 return connection.execute(waits).scalar_one() == 0
 
         eventually(done, "documents wait")
+
+    def open_requests(self) -> list[str]:
+        """Requests that call a model."""
+        calls = sa.select(usage_event.c.request_id).where(usage_event.c.status == "reserved")
+        with self.database.read() as connection:
+            return list(connection.execute(calls).scalars())
+
+    def cancels(self) -> list[str]:
+        """Requests that a process was asked to cancel and did not yet."""
+        with self.database.read() as connection:
+            return list(connection.execute(sa.select(cancel_request.c.request_id)).scalars())
 
     def status(self, created: Document) -> str:
         """Of a document."""
