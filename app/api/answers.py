@@ -116,7 +116,11 @@ def cancel(
     except NotFound:
         cancels = history.cancels
         asker = None if cancels is None else cancels.asker(id, tenant_id=principal.tenant_id)
-        if cancels is None or asker is None or not may_stop(principal, asker):
+        if (
+            cancels is None
+            or asker is None
+            or not may_stop(principal, replace(principal, user_id=asker[0], key_id=asker[1]))
+        ):
             raise
         cancels.ask(id)
     return Cancelled()

@@ -6,7 +6,6 @@ from app.db.dialect import insert_or_ignore
 from app.db.presence import Gone, OwnProcess
 from app.db.session import Database
 from app.db.tables.ledger import answer_outcome, api_request, cancel_request
-from app.types import Principal, Role
 
 _NEW = insert_or_ignore(cancel_request)
 
@@ -25,11 +24,10 @@ class CancelRequestRepository:
         self._database = database
         self._own = own
 
-    def asker(self, request_id: str, *, tenant_id: str) -> Principal | None:
-        """Who asked what another living process still answers; None where none does.
+    def asker(self, request_id: str, *, tenant_id: str) -> tuple[str, str] | None:
+        """The user and the key that asked what another living process still answers; None where none does.
 
-        A request is known once it has called a model. Its role and the limits of its key are not: they are those of a
-        reader without limits.
+        A request is known once it has called a model.
 
         Raises:
             StoreUnavailable: The database cannot be reached.
@@ -44,7 +42,7 @@ class CancelRequestRepository:
         )
         with self._database.read() as connection:
             row = connection.execute(running).one_or_none()
-        return None if row is None else Principal(row.tenant_id, row.user_id, row.api_key_id, Role.READER)
+        return None if row is None else (row.user_id, row.api_key_id)
 
     def ask(self, request_id: str) -> None:
         """Ask the process where a request runs to cancel it. Idempotent.
