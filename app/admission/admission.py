@@ -8,8 +8,8 @@ an answer with; requests that only search need nothing else.
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from app.admission.address_rate import AddressRate
 from app.admission.failed_logins import FailedLogins
 from app.admission.fair_queue import FairQueue, PreparationSlot, Waiter, current_slot
 from app.admission.quotas import OverriddenQuotas, Quota
-from app.admission.rates import Rates
+from app.admission.scopes import RequestCounts
 from app.admission.sliding_windows import RateLimitState
 from app.errors import DeadlinePassed, ServerFull
 from app.settings import LimitSettings, Settings
@@ -46,7 +46,7 @@ class Admission:
         self,
         *,
         quotas: OverriddenQuotas,
-        rates: Rates,
+        rates: RequestCounts,
         failed_logins: FailedLogins,
         public_rate: AddressRate,
         generation_slots: FairQueue,
@@ -73,14 +73,15 @@ class Admission:
         """The state of each limit that applies to a caller."""
         return self.rates.states(principal)
 
-    @contextmanager
-    def counted(self, principal: Principal) -> Iterator[None]:
+    @asynccontextmanager
+    async def counted(self, principal: Principal) -> AsyncIterator[None]:
         """Count a request against the caller's limits, without a slot; for requests such as uploads.
 
         Raises:
             RateLimited: A limit is reached.
+            StoreUnavailable: The counts that processes share cannot be reached.
         """
-        end = self.rates.begin(principal)
+        end = await self.rates.begun(principal)
         try:
             yield
         finally:
@@ -109,6 +110,7 @@ class Admission:
             RateLimited: A limit is reached; nothing was read.
             ServerFull: The queue is full: nothing was read, or a request of another tenant took the place meanwhile.
             DeadlinePassed: It waited too long.
+            StoreUnavailable: The counts that processes share cannot be reached; nothing was read.
         """
         queue = self.generation_slots if generates else self.preparation_slots
 
@@ -119,7 +121,7 @@ class Admission:
                 raise ServerFull(retry_after_s=self.generation_slots.retry_after_s)
             joined.append(queue.join(principal.tenant_id, principal.key_id))
 
-        end = self.rates.begin(principal, room=room)
+        end = await self.rates.begun(principal, room=room)
         (waiter,) = joined
         generating = waiter if generates else None
         preparing = None if generates else waiter
@@ -163,7 +165,7 @@ def default_quotas(settings: LimitSettings) -> tuple[Quota, Quota]:
 
 
 def sized_admission(
-    settings: Settings, *, quotas: OverriddenQuotas, rates: Rates, waiting_tokens: Callable[[], int]
+    settings: Settings, *, quotas: OverriddenQuotas, rates: RequestCounts, waiting_tokens: Callable[[], int]
 ) -> Admission:
     """Admission in the sizes of the settings.
 

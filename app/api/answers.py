@@ -14,7 +14,17 @@ from app.answering.answers.answer import Answer, QuotesFound, SourcesFound, Text
 from app.answering.formats.answer_formats import ANSWER_SCHEMA, schema_text
 from app.answering.question import Question
 from app.answering.running.open_answer import OpenAnswer
-from app.api.dependencies import AnswerDeadline, CorpusDep, ModelsDep, PrincipalDep, RequestId, SettingsDep, scope_for
+from app.answering.running.registry import may_stop
+from app.api.dependencies import (
+    AnswerDeadline,
+    CorpusDep,
+    HistoryDep,
+    ModelsDep,
+    PrincipalDep,
+    RequestId,
+    SettingsDep,
+    scope_for,
+)
 from app.api.errors import failure_of
 from app.api.event_stream import EventStream, event_stream, sse, unless_disconnected, with_terminal_error
 from app.api.schemas.answers import DONE_LEAVES_OUT, AnswerBody, AskRequest, CitationBody, DoneBody
@@ -23,7 +33,7 @@ from app.api.schemas.quotes_event import QuotesEventBody
 from app.api.schemas.shape import Problem, ResponseBody, problems
 from app.api.schemas.sources_event import SourcesEventBody
 from app.api.schemas.token_usage import UsageBody
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, NotFound
 from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Principal
@@ -91,9 +101,28 @@ async def ask(
 
 
 @router.post("/v1/requests/{id}/cancel", summary="Cancel a running answer", responses=problems(404))
-def cancel(id: Id, models: ModelsDep, principal: PrincipalDep) -> Cancelled:  # noqa: A002 - the contract's name
-    """Cancel an answer that is being prepared or generated; its stream ends with `done`, `finish_reason: cancelled`."""
-    models.answerer.running.cancel(id, principal=principal)
+def cancel(
+    id: Id,  # noqa: A002 - the contract's name
+    models: ModelsDep,
+    history: HistoryDep,
+    principal: PrincipalDep,
+) -> Cancelled:
+    """Cancel an answer that is being prepared or generated; its stream ends with `done`, `finish_reason: cancelled`.
+
+    Of processes that share a database any may be asked; one where it does not run tells the other within a second.
+    """
+    try:
+        models.answerer.running.cancel(id, principal=principal)
+    except NotFound:
+        cancels = history.cancels
+        asker = None if cancels is None else cancels.asker(id, tenant_id=principal.tenant_id)
+        if (
+            cancels is None
+            or asker is None
+            or not may_stop(principal, replace(principal, user_id=asker[0], key_id=asker[1]))
+        ):
+            raise
+        cancels.ask(id)
     return Cancelled()
 
 

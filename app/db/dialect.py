@@ -155,6 +155,19 @@ def clock_of(connection: sa.Connection) -> float:
     return float(connection.exec_driver_sql(query).scalar_one())
 
 
+def locked_clock(connection: sa.Connection, names: Sequence[str]) -> float:
+    """Take the advisory locks `names` in this order, each as `advisory_lock`, and return `clock_of` after the last.
+
+    The next statement sees what every transaction wrote that held one of them before. On PostgreSQL this is one
+    statement.
+    """
+    if not names or kind_of(connection) == "sqlite":
+        return clock_of(connection)
+    locks = (sa.func.pg_advisory_xact_lock(lock_number(name)) for name in names)
+    *_, now = connection.execute(sa.select(*locks, sa.extract("epoch", sa.func.clock_timestamp()))).one()
+    return float(now)
+
+
 def wait_for_locks(connection: sa.Connection, *, timeout_ms: int) -> None:
     """Wait for a lock at most `timeout_ms` from here to the end of the transaction; SQLite's writer has all locks."""
     if kind_of(connection) == "postgresql":

@@ -13,11 +13,12 @@ from app.admission.admission import default_quotas, sized_admission
 from app.admission.event_streams import EventStreams
 from app.admission.quota_rows import QuotaRepository
 from app.admission.quotas import OverriddenQuotas
-from app.admission.rates import Rates, TokenLimiter
+from app.admission.token_limiter import TokenLimiter
 from app.backup.data_dir import data_dir_lock
 from app.clock import SteadyClock
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.audit import AuditLog
+from app.db.cancel_requests import CancelRequestRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
@@ -51,7 +52,7 @@ from app.server.model_loading import STEPS, Foundation, extraction_limits, loade
 from app.server.originals import document_files
 from app.server.periodic import PeriodicThread
 from app.server.serving import Serving
-from app.server.sharing import Neighbours
+from app.server.sharing import Counts, Neighbours
 from app.server.state import AdmissionState, DocumentsState, History, State, Telemetry, UsageState
 from app.settings import Settings
 from app.telemetry.logs import logger
@@ -173,6 +174,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
                 responses=StoredResponseRepository(base.database, clock=base.clock),
                 asked=base.owned(AskedQuestionRepository),
                 feedback=FeedbackRepository(base.database, clock=base.clock),
+                cancels=base.owned(CancelRequestRepository) if settings.shared else None,
             ),
             access=access,
             usage=usage,
@@ -245,7 +247,7 @@ def _base(settings: Settings, stack: ExitStack) -> _Base:
     )
 
 
-def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[AdmissionState, Rates]:
+def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[AdmissionState, Counts]:
     """Quotas from the settings and the database, and the admission that enforces them."""
     quotas = QuotaRepository(
         base.database,
@@ -256,12 +258,12 @@ def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[AdmissionS
     key_quota, tenant_quota = default_quotas(base.settings)
     overridden = OverriddenQuotas(quotas.all, key=key_quota, tenant=tenant_quota)
     stack.callback(overridden.close)
-    rates = Rates(overridden)
+    rates = stack.enter_context(base.neighbours.counts(overridden, base.database))
     admission = sized_admission(base.settings, quotas=overridden, rates=rates, waiting_tokens=serving.waiting_tokens)
     return AdmissionState(admission=admission, event_streams=EventStreams(), quotas=quotas), rates
 
 
-def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Rates) -> tuple[UsageState, AlertDelivery]:
+def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Counts) -> tuple[UsageState, AlertDelivery]:
     """The ledger after recovery, with budgets, prices, rollups and reports."""
     database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
     alerts = AlertRepository(database, clock=base.clock)

@@ -11,6 +11,7 @@ from app.admission.admission import generation_slots
 from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.generating.model_class import ModelClass
 from app.answering.metering.meter import Meters
+from app.db.cancel_requests import CancelRequestRepository
 from app.db.chunks import ChunkRepository
 from app.db.index_generations import Standing
 from app.db.vectors import VectorRepository
@@ -25,6 +26,7 @@ from app.server.collectors import EngineCollector, IndexCollector
 from app.server.embedder_swap import EmbedderStack, EmbedderSwap
 from app.server.periodic import PeriodicThread, seconds_until
 from app.server.process import freeze_loaded_objects
+from app.server.serving import Serving
 from app.server.sharing import Neighbours
 from app.server.state import State
 from app.settings import IngestionSettings, Settings
@@ -44,6 +46,7 @@ STEPS = ("embedder", "generator", "reranker, judge and verifier", "reader", "ind
 
 _COUNTERS_SECONDS = 10.0
 _ALERTS_SECONDS = 5.0
+_CANCELS_SECONDS = 0.5
 _DELIVERY_SECONDS = 12.0  # a little more than the timeout of one delivery
 _LEDGER_SECONDS = 300.0
 _WEEKLY_SECONDS = 60.0
@@ -276,6 +279,8 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
                 stop_seconds=_DELIVERY_SECONDS,
             ),
         )
+    if (cancels := state.history.cancels) is not None:
+        _start(stack, cancelling(serving, cancels))
     hour = state.settings.reconcile_hour
     if hour == "off":
         return
@@ -288,6 +293,18 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
             failed="reconciliation.failed",
         ),
     )
+
+
+def cancelling(serving: Serving, cancels: CancelRequestRepository) -> PeriodicThread:
+    """Cancels the answers of this process that callers cancel at another; it asks only while answers run."""
+
+    def cancel() -> None:
+        running = serving.current().answerer.running
+        if len(running):
+            for request_id in cancels.take():
+                running.stop(request_id)
+
+    return PeriodicThread(cancel, name="cancels", interval=_CANCELS_SECONDS, failed="cancels.failed")
 
 
 def _start(stack: ExitStack, thread: PeriodicThread) -> None:

@@ -6,6 +6,11 @@ from typing import TypeAlias
 
 import sqlalchemy as sa
 
+from app.admission.rate_rows import sweep_in
+from app.admission.rates import Rates
+from app.admission.scopes import Quotas
+from app.admission.shared_rates import SharedRates
+from app.db.cancel_requests import forget_cancels_in
 from app.db.dialect import advisory_lock, clock_of, require_pgvector, sqlite_file
 from app.db.job_queue import lock_orphans
 from app.db.jobs import JobRepository
@@ -46,6 +51,8 @@ _OF_ANSWERS = (  # settings of models that a process without answers does not lo
 )
 _STRAYS_SECONDS = 60.0  # between looks for originals that processes were putting which died beside this one
 
+Counts: TypeAlias = Rates | SharedRates
+"""Where requests and tokens are counted against limits: in memory, or in the database of all processes."""
 
 Requirement: TypeAlias = tuple[Callable[[Settings], bool], str]
 """Whether the settings have what processes beside each other need, and what that is."""
@@ -179,6 +186,18 @@ class Neighbours:
         finally:
             strays.stop()
 
+    @contextmanager
+    def counts(self, quotas: Quotas, database: Database) -> Iterator[Counts]:
+        """The counts of requests and tokens: alone in memory, beside others in the database."""
+        if not self._shared:
+            yield Rates(quotas)
+            return
+        rates = SharedRates(quotas, database, boot_id=self.boot_id)
+        try:
+            yield rates
+        finally:
+            rates.close()
+
     def leads(self, database: Database) -> bool:
         """Whether this process does what one must do for all."""
         return not self._shared or leads(database, self.boot_id)
@@ -192,11 +211,12 @@ def of_worker(settings: Settings) -> Settings:
 
 
 def taking_over(jobs: JobRepository, ledger: Ledger, *, gone: Gone = not_living) -> Release:
-    """What a burial does beside ending a process: its calls are settled at their checkpoints, its jobs run again.
+    """What a burial does beside ending a process: its calls are settled, its jobs run again, its seats are free.
 
     In one transaction, in this order: the call of an ingestion is settled by what the job's checkpoints keep, which the
-    next attempt uses, and documents are locked before calls, as everywhere. A request with an idempotency key and an
-    upload need nothing: they are free once their process is gone (`app.db.idempotency`, `app.db.originals`).
+    next attempt uses, and documents are locked before calls, as everywhere. Other calls are settled at their own
+    checkpoints. A request with an idempotency key and an upload need nothing: they are free once their process is gone
+    (`app.db.idempotency`, `app.db.originals`).
     """
 
     def release(connection: sa.Connection) -> None:
@@ -204,8 +224,10 @@ def taking_over(jobs: JobRepository, ledger: Ledger, *, gone: Gone = not_living)
         recovered = ledger.recover_in(connection, gone)
         if orphans:
             jobs.requeue_orphans_in(connection, orphans)
-        if recovered or orphans:
-            logger().warning("process.taken_over", ledger_rows=recovered, jobs=len(orphans))
+        seats = sweep_in(connection, gone)
+        forget_cancels_in(connection, gone)
+        if recovered or orphans or seats:
+            logger().warning("process.taken_over", ledger_rows=recovered, jobs=len(orphans), seats=seats)
 
     return release
 

@@ -7,6 +7,9 @@ _JUDGED = ("tests/app/db/test_presence.py",)
 _BURIED = ("tests/app/server/test_sharing.py",)
 _BESIDE = ("tests/app/server/test_neighbours.py",)
 _KILLED = ("tests/scale/test_dead_workers.py",)
+_LIMITED = ("tests/scale/test_shared_limits.py",)
+_COUNTED = ("tests/app/admission/test_shared_rates.py",)
+_RATE_ROWS = "app/admission/rate_rows.py"
 _SHARING = "app/server/sharing.py"
 
 BUGS = (
@@ -218,6 +221,34 @@ BUGS = (
         "ok=engine <= ledger + reserved, expected=engine",
         "ok=True, expected=engine",
         ("tests/app/usage/reconciliation/test_books_of_neighbours.py",),
+    ),
+    Bug(
+        "real processes: shared limits are counted without a lock",
+        _RATE_ROWS,
+        """[f"rate:{name}" for name in locks]""",
+        """[f"rate:{name}" for name in locks[:0]]""",
+        _LIMITED,
+    ),
+    Bug(
+        "real processes: the dead keep their seats",
+        _RATE_ROWS,
+        ".where(gone(rate_seat.c.boot_id))\n",
+        ".where(gone(rate_seat.c.boot_id), sa.false())\n",
+        _LIMITED,
+    ),
+    Bug(
+        "a shared window is a tenth of a second shorter than one in memory",
+        _RATE_ROWS,
+        "        return self.grain - _GRAINS\n",
+        "        return self.grain - _GRAINS + 1\n",
+        _COUNTED,
+    ),
+    Bug(
+        "a client that leaves while it is counted keeps a seat",
+        "app/admission/shared_rates.py",
+        "            counting.add_done_callback(self._abandoned)\n",
+        "",
+        _COUNTED,
     ),
 )
 

@@ -131,7 +131,7 @@ BUGS = (
     Bug(
         "an answer that anybody of the tenant stops",
         "app/answering/running/registry.py",
-        "if _may_stop(principal, asker)]",
+        "if may_stop(principal, asker)]",
         "if principal.tenant_id == asker.tenant_id]",
         ("tests/app/answering/running/test_registry.py",),
     ),

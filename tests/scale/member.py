@@ -17,6 +17,7 @@ from app.documents.index_ports import VectorStore
 from app.models.extractive import NoEngine
 from app.server import sharing
 from app.server.bootstrap import build
+from app.server.model_loading import cancelling
 from app.server.state import State
 from app.settings import Settings
 from retrieval.ports import Vectors
@@ -26,7 +27,7 @@ from tests.retrieval.fakes import HashingEmbedder
 from tests.server import ADMIN_KEY
 
 HALT = "halt"
-"""A process whose folder has no file `go` stands still when it embeds a text with this word."""
+"""A process whose folder has no file `go` stands still when it embeds a text or a question with this word."""
 
 _BEAT_SECONDS = 0.05
 
@@ -41,10 +42,19 @@ class HaltingEmbedder(HashingEmbedder):
     def embed_documents(self, texts: Sequence[str], *, on_batch: Callable[[int], None] | None = None) -> Vectors:
         """As its base class, later."""
         if any(HALT in text for text in texts):
-            (self._folder / "halted").touch()
-            while not (self._folder / "go").exists():
-                time.sleep(0.01)
+            self._halt()
         return super().embed_documents(texts, on_batch=on_batch)
+
+    def embed_query(self, text: str) -> Vectors:
+        """As its base class, later."""
+        if HALT in text:
+            self._halt()
+        return super().embed_query(text)
+
+    def _halt(self) -> None:
+        (self._folder / "halted").touch()
+        while not (self._folder / "go").exists():
+            time.sleep(0.01)
 
 
 def passed(clock: Path) -> float:
@@ -67,21 +77,28 @@ def application(data_dir: Path) -> Iterator[State]:
         data_dir=data_dir,
         database_url=given["url"],
         shared=True,
-        role="worker",
+        role=given["role"],
         vector_store="pgvector",
         originals=given["originals"],
         admin_key=ADMIN_KEY,
         _env_file=None,
+        **given["settings"],
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sharing, "BEAT_SECONDS", _BEAT_SECONDS)
         patch.setattr(sharing, "Presence", partial(Presence, monotonic=partial(passed, Path(given["clock"]))))
         with build(settings, with_models=False) as bare:
-            engine = NoEngine(revision="0", context_window=1)
+            engine = NoEngine(revision="0", context_window=4096)
             embedder = HaltingEmbedder(data_dir.parent)
             models = stations(bare, engine, embedder=embedder, index=vectors_in(bare.database))
-            models.worker.start()
+            state = state_with(bare, models=models)
+            assert state.history.cancels is not None
+            cancels = cancelling(state.serving, state.history.cancels)
+            cancels.start()
+            if given["role"] != "api":
+                models.worker.start()
             try:
-                yield state_with(bare, models=models)
+                yield state
             finally:
                 models.worker.stop()
+                cancels.stop()

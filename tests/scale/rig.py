@@ -7,7 +7,7 @@ that they read from a file. So nobody dies because the machine is slow, and nobo
 import itertools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -18,7 +18,7 @@ from app.db.originals import OriginalRepository
 from app.db.presence import STILL_SECONDS, OwnProcess, Presence, living, not_living
 from app.db.session import Database
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job
-from app.db.tables.ledger import process, usage_event
+from app.db.tables.ledger import cancel_request, process, usage_event
 from app.documents.adapters.folder_originals import FolderOriginals
 from app.documents.files import DocumentFiles
 from app.documents.ports import new_object_name
@@ -44,13 +44,14 @@ def eventually(condition: Callable[[], bool], what: str) -> None:
 
 
 class Member:
-    """A process that ingests beside others; start it, stop it, kill it."""
+    """A process beside others that ingests, or answers requests; start it, stop it, kill it."""
 
-    def __init__(self, rig: "Rig", name: str) -> None:
+    def __init__(self, rig: "Rig", name: str, *, role: str, settings: Mapping[str, object]) -> None:
         self.rig = rig
         self.folder = rig.folder / name
         self.folder.mkdir()
-        given = {"url": rig.url, "clock": str(rig.clock), "originals": str(rig.originals)}
+        given: dict[str, object] = {"url": rig.url, "clock": str(rig.clock), "originals": str(rig.originals)}
+        given |= {"role": role, "settings": dict(settings)}
         (self.folder / "member.json").write_text(json.dumps(given))
         self.server = ForkedServer(self.folder / "data", application)
         self.boot_id = ""
@@ -116,9 +117,9 @@ class Rig:
         self.members: list[Member] = []
         self._numbers = itertools.count()
 
-    def member(self) -> Member:
+    def member(self, role: str = "worker", **settings: object) -> Member:
         """A process that is not started yet."""
-        self.members.append(Member(self, f"member-{len(self.members)}"))
+        self.members.append(Member(self, f"member-{len(self.members)}", role=role, settings=settings))
         return self.members[-1]
 
     def upload(self, *, halts: bool = False) -> Document:
@@ -149,6 +150,17 @@ class Rig:
                 return connection.execute(waits).scalar_one() == 0
 
         eventually(done, "documents wait")
+
+    def open_requests(self) -> list[str]:
+        """Requests that call a model."""
+        calls = sa.select(usage_event.c.request_id).where(usage_event.c.status == "reserved")
+        with self.database.read() as connection:
+            return list(connection.execute(calls).scalars())
+
+    def cancels(self) -> list[str]:
+        """Requests that a process was asked to cancel and did not yet."""
+        with self.database.read() as connection:
+            return list(connection.execute(sa.select(cancel_request.c.request_id)).scalars())
 
     def status(self, created: Document) -> str:
         """Of a document."""

@@ -2,32 +2,14 @@
 
 import random
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from app.db.migration import upgrade
 from app.db.presence import living
-from app.db.session import Database
 from app.db.tables.documents import job
 from tests.faults.forked import KillPoint
-from tests.postgres import empty_postgres
 from tests.scale.rig import Rig, eventually
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Iterator[Rig]:
-    with empty_postgres() as url:
-        database = Database.open(url)
-        upgrade(database)
-        database.close()
-        rig = Rig(tmp_path, url)
-        try:
-            yield rig
-        finally:
-            rig.close()
 
 
 def crashes(rig: Rig) -> list[int]:

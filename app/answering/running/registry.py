@@ -46,13 +46,20 @@ class RunningAnswers:
         Raises:
             NotFound: No such request runs that the caller may stop.
         """
-        run_ids = [Question.choice_id(request_id, choice) for choice in range(MAX_CHOICES)]
-        found = filter(None, map(self._open.get, run_ids))
-        own = [running for asker, running in found if _may_stop(principal, asker)]
+        own = [running for asker, running in self._choices(request_id) if may_stop(principal, asker)]
         if not own:
             raise NotFound("No such request is running.")
         for running in own:
             running.close()
+
+    def stop(self, request_id: str) -> None:
+        """Stop every choice of a request that another process was asked to cancel; nothing where none runs."""
+        for _, meter in self._choices(request_id):
+            meter.close()
+
+    def _choices(self, request_id: str) -> list[tuple[Principal, Meter]]:
+        run_ids = [Question.choice_id(request_id, choice) for choice in range(MAX_CHOICES)]
+        return [found for found in map(self._open.get, run_ids) if found is not None]
 
     def server_stops(self) -> None:
         """Record every later stop of running work as the server's abort."""
@@ -60,7 +67,7 @@ class RunningAnswers:
             running.server_stops()
 
 
-def _may_stop(caller: Principal, asker: Principal) -> bool:
+def may_stop(caller: Principal, asker: Principal) -> bool:
     """Whether a caller may stop what another asked: with the same key, as the same user, or as an administrator.
 
     A key that is limited to collections stops only what was asked with it or by its user.

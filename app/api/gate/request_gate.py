@@ -158,7 +158,7 @@ class RequestGate:
             await admission.refresh()
         context["limit_states"] = partial(admission.limit_states, principal)
         if control is AdmissionControl.RATE_LIMITS:
-            with admission.counted(principal):
+            async with admission.counted(principal):
                 await self._app(scope, receive, send)
             return
         async with admission.entered(

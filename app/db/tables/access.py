@@ -83,6 +83,27 @@ quota_override = sa.Table(
     sa.Index(None, "tenant_id"),
 )
 
+# What processes that share the database count against limits; a process that is alone counts in memory. On PostgreSQL
+# both are UNLOGGED: after a crash of it they are empty, as they are after one of a process that is alone.
+rate_grain = sa.Table(
+    "rate_grain",
+    metadata,
+    sa.Column("counter", sa.Text, primary_key=True),
+    sa.Column("grain", sa.BigInteger, primary_key=True),  # tenths of a second since 1970
+    sa.Column("amount", sa.BigInteger, nullable=False),
+    sa.Index(None, "grain"),
+)
+
+# One for each request that runs and each limit of concurrent requests that counts it.
+rate_seat = sa.Table(
+    "rate_seat",
+    metadata,
+    sa.Column("seat_id", sa.Text, primary_key=True),
+    sa.Column("counter", sa.Text, primary_key=True),
+    sa.Column("boot_id", sa.Text, nullable=False),  # the process where the request runs
+    sa.Index(None, "counter"),
+)
+
 
 audit_event = sa.Table(
     "audit_event",

@@ -33,6 +33,14 @@ process = sa.Table(
     sa.Column("ended_at", sa.Double),  # when it ended, or was buried
 )
 
+# One for each answer that another process is asked to cancel; it deletes the row and cancels the answer.
+cancel_request = sa.Table(
+    "cancel_request",
+    metadata,
+    sa.Column("request_id", sa.Text, primary_key=True),
+    sa.Column("boot_id", sa.Text, nullable=False, index=True),  # the process where the request runs
+)
+
 # One per accepted HTTP request or ingestion job.
 api_request = sa.Table(
     "api_request",

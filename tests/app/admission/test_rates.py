@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from app.admission.quotas import UNLIMITED, Quota
-from app.admission.rates import Rates, TokenLimiter
+from app.admission.rates import Rates
+from app.admission.token_limiter import TokenLimiter
 from app.api.gate.request_gate import rate_limit_headers
 from app.db.tables.usage_columns import Measures
 from app.errors import RateLimited
