@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import sqlalchemy as sa
 
+from app.db.cited_passages import note_cited
 from app.db.conversation_search import ConversationHit, hits_of, holds
 from app.db.idempotency import forget_answers, note_effect
 from app.db.paging import cut, decode_cursor
@@ -229,6 +230,7 @@ class ConversationRepository:
                     making=None if turn.making is None else dict(turn.making),
                 )
             )
+            note_cited(connection, turn.citations)
             # answered now, and with it the same question where it was interrupted before
             same = sa.and_(
                 asked_question.c.conversation_id == conversation_id, asked_question.c.question == turn.question
