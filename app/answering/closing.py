@@ -10,6 +10,7 @@ from typing import Protocol
 
 from app.answering.answers.answer import Answer, SourceReport, WindowUse
 from app.answering.answers.parts import Reason, cited
+from app.answering.citing.citation import Citation
 from app.answering.conversations.conversations import Conversations
 from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage, called
 from app.answering.question import Question
@@ -73,6 +74,13 @@ class CitationRecord(Protocol):
             StoreUnavailable, StorageFull: Nothing was stored.
         """
 
+    def newer_versions(self, versions: Mapping[str, int], *, tenant_id: str) -> Mapping[str, int]:
+        """The live versions of documents of which a newer one than that given is live, by document id.
+
+        Raises:
+            StoreUnavailable: The database cannot be read.
+        """
+
 
 class Closing:
     """Finishes answers. One instance serves every request."""
@@ -88,11 +96,13 @@ class Closing:
         It is stored even if the client leaves meanwhile.
         """
         question, answer = begun.question, reported(begun, finished)
+        bill, citations = await asyncio.to_thread(self._looked_up, question, answer)
         ended = replace(
             answer,
             conversation_id=question.conversation_id,
             standalone_question=question.standalone,
-            usage=replace(answer.usage, bill=await asyncio.to_thread(self.bill, question.request_id)),
+            citations=citations,
+            usage=replace(answer.usage, bill=bill),
         )
         if question.conversation_id is not None:
             await asyncio.shield(asyncio.to_thread(self._conversations.keep, question, ended))
@@ -145,6 +155,19 @@ class Closing:
             self._citations.record(question.request_id, tenant_id=tenant_id, citations=cited, outcome=outcome)
         except Exception as error:  # noqa: BLE001 - the answer is sent all the same; the error is logged
             logger().warning("citations.unwritten", request_id=question.request_id, error=type(error).__name__)
+
+    def _looked_up(self, question: Question, answer: Answer) -> tuple[Bill | None, tuple[Citation, ...]]:
+        """The bill of an answer, and its footnotes, which say where a newer version became live meanwhile."""
+        bill = self.bill(question.request_id)
+        cited = {one.document_id: one.version for one in answer.citations}
+        try:
+            newer = self._citations.newer_versions(cited, tenant_id=question.principal.tenant_id) if cited else {}
+        except StoreUnavailable:  # the next reader of the conversation is told
+            newer = {}
+        return bill, tuple(
+            replace(one, current_version=newer[one.document_id]) if one.document_id in newer else one
+            for one in answer.citations
+        )
 
     def bill(self, request_id: str) -> Bill | None:
         """What a request has cost so far, None where the ledger cannot be read now."""

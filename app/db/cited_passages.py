@@ -44,11 +44,11 @@ class PassagePlace:
 
     `start_char` and `end_char` bound it in that version's canonical text, pages count from 1. All are None where it is
     gone, pages also where the document has none; `version` is None where the document is deleted. `text` is the new
-    wording of an altered passage.
+    wording of an altered passage. A null state is of a passage that is not looked for in that version yet.
     """
 
     version: int | None
-    state: PassageState
+    state: PassageState | None
     start_char: int | None = None
     end_char: int | None = None
     page_start: int | None = None
@@ -257,7 +257,7 @@ class CitedPassageRepository:
                 **{f"its_{name}": value for name, value in _key(place).items()},
                 "its_live": live.version,
                 "place_version": live.version,
-                "state": found.state.value,
+                "state": found.state,
                 "place_start": found.start_char,
                 "place_end": found.end_char,
                 "page_start": found.page_start,
@@ -288,8 +288,8 @@ class CitedPassageRepository:
 
     def of_citations(
         self, citations: Sequence[Mapping[str, Any]], *, tenant_id: str
-    ) -> Mapping[CitedPlace, PassagePlace | None]:
-        """What became of cited passages. None: not looked for yet.
+    ) -> Mapping[CitedPlace, PassagePlace]:
+        """What became of cited passages in the live versions of their documents.
 
         A passage that stays where it was cited, in the version that is live still, is `current`.
         """
@@ -317,13 +317,13 @@ class CitedPassageRepository:
 _KEY = ("document_id", "version", "start_char", "end_char")
 
 
-def _now(place: CitedPlace, live: int | None, known: PassagePlace | None) -> PassagePlace | None:
+def _now(place: CitedPlace, live: int | None, known: PassagePlace | None) -> PassagePlace:
     """What became of a passage in the live version of its document, which is None where it is deleted."""
     if live is None:
         return PassagePlace(version=None, state=PassageState.GONE)
     if live == place[1]:
         return PassagePlace(version=live, state=PassageState.CURRENT, start_char=place[2], end_char=place[3])
-    return known if known is not None and known.version == live else None
+    return known if known is not None and known.version == live else PassagePlace(version=live, state=None)
 
 
 def _key(place: CitedPlace) -> dict[str, object]:

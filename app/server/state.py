@@ -11,6 +11,7 @@ from app.admission.event_streams import EventStreams
 from app.admission.quota_rows import QuotaRepository
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.audit import AuditLog
+from app.db.cited_passages import CitedPassageRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
@@ -80,9 +81,10 @@ class DocumentsState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Conversations with the questions that are being answered, and the feedback users gave on answers."""
+    """Conversations with the questions that are being answered, the passages they cite, and feedback on answers."""
 
     conversations: ConversationRepository
+    passages: CitedPassageRepository
     asked: AskedQuestionRepository
     feedback: FeedbackRepository
 

@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 from app.answering.answers.answer import Answer
 from app.answering.answers.parts import ClarifyPart, QuotePart, of_kind
+from app.answering.citing.citation import Citation
 from app.answering.conversations.answer_record import AnswerRecord
 from app.answering.languages.which_document import asks_which_document
 from app.answering.question import Message, Question
@@ -89,7 +90,7 @@ class Conversations:
             standalone=question.standalone,
             answer=answer.text,
             answered=answer.reason is None,
-            citations=tuple(asdict(citation) for citation in answer.citations),
+            citations=tuple(_stored(citation) for citation in answer.citations),
             making=AnswerRecord.of(answer).as_json(),
         )
         self._repository.append(question.conversation_id, turn)
@@ -117,6 +118,11 @@ class Conversations:
             self._noted.add(question.request_id)
         except (StoreUnavailable, StorageFull) as error:
             logger().warning("question.not_noted", request_id=question.request_id, error=type(error).__name__)
+
+
+def _stored(citation: Citation) -> dict[str, object]:
+    """A footnote as it is kept: which version is current is told when it is read."""
+    return {name: value for name, value in asdict(citation).items() if name != "current_version"}
 
 
 def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable[[str], int]) -> tuple[Message, ...]:
