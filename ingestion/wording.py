@@ -19,7 +19,7 @@ _MOST_WORDS = 2_000  # of either wording that are compared; a longer passage is 
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class WordRun:
     """Words of one kind that follow each other. Of equal ones `text` is that of the new wording."""
 
     kind: RunKind
@@ -31,7 +31,7 @@ def bare_words(text: str) -> list[str]:
     return _BARE.findall(text.casefold())
 
 
-def changes(old: str, new: str) -> tuple[Run, ...]:
+def changes(old: str, new: str) -> tuple[WordRun, ...]:
     """The runs of both wordings, in reading order; what was removed stands before what was added.
 
     The texts of `equal` and `added` runs are together `new`, and those of `equal` and `removed` ones `old` but for
@@ -39,7 +39,7 @@ def changes(old: str, new: str) -> tuple[Run, ...]:
 
     Example:
         >>> changes("The fee is 30 euros.", "The fee is 35 euros.")[1:3]
-        (Run(kind='removed', text='30 '), Run(kind='added', text='35 '))
+        (WordRun(kind='removed', text='30 '), WordRun(kind='added', text='35 '))
     """
     before, after = _tokens(old), _tokens(new)
     if max(len(before), len(after)) > _MOST_WORDS:
@@ -62,8 +62,8 @@ def _tokens(text: str) -> list[str]:
     return tokens or ([text] if text else [])
 
 
-def _runs(found: Sequence[tuple[RunKind, Sequence[str]]]) -> Iterator[Run]:
+def _runs(found: Sequence[tuple[RunKind, Sequence[str]]]) -> Iterator[WordRun]:
     for kind, tokens in found:
         text = "".join(tokens)
         if text:
-            yield Run(kind, text)
+            yield WordRun(kind, text)

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from app.answering.answers.answer import Answer, SourceReport, WindowUse
 from app.answering.answers.parts import Reason, cited
-from app.answering.citing.citation import Citation
 from app.answering.conversations.conversations import Conversations
 from app.answering.metering.token_usage import ModelCall, Purpose, TokenUsage, called
 from app.answering.question import Question
@@ -96,13 +95,10 @@ class Closing:
         It is stored even if the client leaves meanwhile.
         """
         question, answer = begun.question, reported(begun, finished)
-        bill, citations = await asyncio.to_thread(self._looked_up, question, answer)
         ended = replace(
-            answer,
+            await asyncio.to_thread(self._looked_up, question, answer),
             conversation_id=question.conversation_id,
             standalone_question=question.standalone,
-            citations=citations,
-            usage=replace(answer.usage, bill=bill),
         )
         if question.conversation_id is not None:
             await asyncio.shield(asyncio.to_thread(self._conversations.keep, question, ended))
@@ -156,17 +152,17 @@ class Closing:
         except Exception as error:  # noqa: BLE001 - the answer is sent all the same; the error is logged
             logger().warning("citations.unwritten", request_id=question.request_id, error=type(error).__name__)
 
-    def _looked_up(self, question: Question, answer: Answer) -> tuple[Bill | None, tuple[Citation, ...]]:
-        """The bill of an answer, and its footnotes, which say where a newer version became live meanwhile."""
-        bill = self.bill(question.request_id)
+    def _looked_up(self, question: Question, answer: Answer) -> Answer:
+        """The answer with its bill; its footnotes say where a newer version became live meanwhile."""
         cited = {one.document_id: one.version for one in answer.citations}
         try:
             newer = self._citations.newer_versions(cited, tenant_id=question.principal.tenant_id) if cited else {}
-        except StoreUnavailable:  # the next reader of the conversation is told
+        except StoreUnavailable:  # who reads the conversation later is told
             newer = {}
-        return bill, tuple(
-            replace(one, current_version=newer[one.document_id]) if one.document_id in newer else one
-            for one in answer.citations
+        return replace(
+            answer,
+            citations=tuple(replace(one, current_version=newer.get(one.document_id)) for one in answer.citations),
+            usage=replace(answer.usage, bill=self.bill(question.request_id)),
         )
 
     def bill(self, request_id: str) -> Bill | None:

@@ -12,13 +12,8 @@ import sqlalchemy as sa
 
 from app.db.dialect import insert_or_ignore
 from app.db.session import Database
-from app.db.tables.documents import (
-    cited_passage,
-    conversation_turn,
-    document,
-    document_version,
-    superseded_version,
-)
+from app.db.tables.answers import cited_passage, superseded_version
+from app.db.tables.documents import conversation_turn, document, document_version
 from app.db.tables.ledger import answer_citation
 from ingestion.revisions import PassageState
 from ingestion.types import PageRange

@@ -36,7 +36,6 @@ from app.documents.consistency import Reconciler
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
 from app.documents.passage_boxes import PassageBoxes
-from app.documents.passage_follower import PassageFollower
 from app.documents.passwords import Passwords
 from app.documents.reindexing import Reindexer
 from app.documents.watch import DocumentWatch
@@ -82,7 +81,6 @@ from ingestion.child_extractor import find_soffice
 
 _Repository = TypeVar("_Repository")
 
-_FOLLOW_SECONDS = 1.0  # between two looks for swapped versions, at a table that is nearly always empty
 _SWEEP_SECONDS = 3600.0  # between deletions of expired answers
 _RETRY_SECONDS = 5.0  # between retries of settlements that failed
 _PAGE_THREADS = 8  # web pages fetched at once; a tenant has half of them
@@ -172,7 +170,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
             corpus=corpus,
             history=History(
                 conversations=ConversationRepository(base.database, clock=base.clock),
-                passages=_passages(base, stack),
+                passages=CitedPassageRepository(base.database),
                 asked=base.owned(AskedQuestionRepository),
                 feedback=FeedbackRepository(base.database, clock=base.clock),
             ),
@@ -325,21 +323,6 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
     retry.start()
     stack.callback(retry.stop)
     return ledger
-
-
-def _passages(base: _Base, stack: ExitStack) -> CitedPassageRepository:
-    """Passages that kept answers cite. They are followed into new versions in a thread."""
-    passages = CitedPassageRepository(base.database)
-    follower = PassageFollower(passages)
-    following = PeriodicThread(
-        lambda: follower.work(stopping=lambda: following.stopping),
-        name="passages",
-        interval=_FOLLOW_SECONDS,
-        failed="passages.failed",
-    )
-    following.start()
-    stack.callback(following.stop)
-    return passages
 
 
 def _idempotency(base: _Base, stack: ExitStack) -> IdempotencyRepository:

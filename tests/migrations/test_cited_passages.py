@@ -6,7 +6,7 @@ from app.db.cited_passages import CitedPassageRepository
 from app.db.conversations import ConversationRepository
 from app.db.migration import downgrade, upgrade
 from app.db.session import Database
-from app.db.tables.documents import cited_passage
+from app.db.tables.answers import cited_passage
 from app.types import Principal, Role, Turn
 from tests.app.db.samples import Library
 

@@ -5,7 +5,6 @@ from dataclasses import asdict
 
 from app.answering.answers.answer import Answer
 from app.answering.answers.parts import ClarifyPart, QuotePart, of_kind
-from app.answering.citing.citation import Citation
 from app.answering.conversations.answer_record import AnswerRecord
 from app.answering.languages.which_document import asks_which_document
 from app.answering.question import Message, Question
@@ -90,7 +89,7 @@ class Conversations:
             standalone=question.standalone,
             answer=answer.text,
             answered=answer.reason is None,
-            citations=tuple(_stored(citation) for citation in answer.citations),
+            citations=tuple(_without(asdict(citation), "current_version") for citation in answer.citations),
             making=AnswerRecord.of(answer).as_json(),
         )
         self._repository.append(question.conversation_id, turn)
@@ -120,9 +119,9 @@ class Conversations:
             logger().warning("question.not_noted", request_id=question.request_id, error=type(error).__name__)
 
 
-def _stored(citation: Citation) -> dict[str, object]:
-    """A footnote as it is kept: which version is current is told when it is read."""
-    return {name: value for name, value in asdict(citation).items() if name != "current_version"}
+def _without(fields: dict[str, object], name: str) -> dict[str, object]:
+    """The fields without one: which version is current is looked up when a turn is read."""
+    return {key: value for key, value in fields.items() if key != name}
 
 
 def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable[[str], int]) -> tuple[Message, ...]:

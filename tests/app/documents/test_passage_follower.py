@@ -9,7 +9,7 @@ from app.db.answer_citations import AnswerCitationRepository
 from app.db.cited_passages import CitedPassageRepository, PassagePlace
 from app.db.conversations import ConversationRepository
 from app.db.session import Database
-from app.db.tables.documents import cited_passage, superseded_version
+from app.db.tables.answers import cited_passage, superseded_version
 from app.documents.passage_follower import PassageFollower
 from app.types import Document, Principal, Role, Turn
 from ingestion.revisions import PassageState

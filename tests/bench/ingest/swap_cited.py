@@ -25,7 +25,8 @@ from app.db.conversations import ConversationRepository
 from app.db.dialect import insert_or_ignore
 from app.db.migration import upgrade
 from app.db.session import Database
-from app.db.tables.documents import cited_passage, conversation, conversation_turn
+from app.db.tables.answers import cited_passage
+from app.db.tables.documents import conversation, conversation_turn
 from app.db.tables.ledger import answer_citation
 from app.documents.passage_follower import PassageFollower
 from app.types import Document, Principal, Role
