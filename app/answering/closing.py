@@ -73,6 +73,13 @@ class CitationRecord(Protocol):
             StoreUnavailable, StorageFull: Nothing was stored.
         """
 
+    def newer_versions(self, versions: Mapping[str, int], *, tenant_id: str) -> Mapping[str, int]:
+        """The live versions of documents of which a newer one than that given is live, by document id.
+
+        Raises:
+            StoreUnavailable: The database cannot be read.
+        """
+
 
 class Closing:
     """Finishes answers. One instance serves every request."""
@@ -89,10 +96,9 @@ class Closing:
         """
         question, answer = begun.question, reported(begun, finished)
         ended = replace(
-            answer,
+            await asyncio.to_thread(self._looked_up, question, answer),
             conversation_id=question.conversation_id,
             standalone_question=question.standalone,
-            usage=replace(answer.usage, bill=await asyncio.to_thread(self.bill, question.request_id)),
         )
         if question.conversation_id is not None:
             await asyncio.shield(asyncio.to_thread(self._conversations.keep, question, ended))
@@ -145,6 +151,19 @@ class Closing:
             self._citations.record(question.request_id, tenant_id=tenant_id, citations=cited, outcome=outcome)
         except Exception as error:  # noqa: BLE001 - the answer is sent all the same; the error is logged
             logger().warning("citations.unwritten", request_id=question.request_id, error=type(error).__name__)
+
+    def _looked_up(self, question: Question, answer: Answer) -> Answer:
+        """The answer with its bill; its footnotes say where a newer version became live meanwhile."""
+        cited = {one.document_id: one.version for one in answer.citations}
+        try:
+            newer = self._citations.newer_versions(cited, tenant_id=question.principal.tenant_id) if cited else {}
+        except StoreUnavailable:  # who reads the conversation later is told
+            newer = {}
+        return replace(
+            answer,
+            citations=tuple(replace(one, current_version=newer.get(one.document_id)) for one in answer.citations),
+            usage=replace(answer.usage, bill=self.bill(question.request_id)),
+        )
 
     def bill(self, request_id: str) -> Bill | None:
         """What a request has cost so far, None where the ledger cannot be read now."""

@@ -10,11 +10,17 @@ from typing import Any
 
 from app.answering.answers.parts import QuotePart, of_kind
 from app.answering.conversations.answer_record import AnswerRecord
+from app.api.schemas.kept_citations import Places, holds, kept_citation
 from app.types import Conversation, KeptTurn
 
 _ACCEPTED = frozenset(("*/*", "text/*", "text/markdown"))
 _SIGNS = re.compile(r"[\\`*_\[\]<>|~#$!]")
 _LIST_SIGN = re.compile(r"^([-+=]|[0-9]{1,9}[.)])", re.MULTILINE)
+_SINCE = {
+    "moved": "unchanged in {now}",
+    "altered": "altered since",
+    "gone": "no longer in the document",
+}
 _LOADING = re.compile(r"!\[|<(?=[A-Za-z/!?])")
 
 
@@ -24,8 +30,8 @@ def accepts_markdown(accept: str) -> bool:
     return not ranges or bool(ranges & _ACCEPTED)
 
 
-def conversation_markdown(conversation: Conversation, turns: Sequence[KeptTurn]) -> str:
-    """The conversation as a Markdown text.
+def conversation_markdown(conversation: Conversation, turns: Sequence[KeptTurn], places: Places) -> str:
+    """The conversation as a Markdown text; `places` are those of the passages that its turns cite.
 
     What documents and models say can load nothing and looks like nothing else where it is put: HTML and images are
     escaped in answers, all of Markdown in questions and quoted words.
@@ -35,7 +41,7 @@ def conversation_markdown(conversation: Conversation, turns: Sequence[KeptTurn])
     passages: list[str] = []
     for turn in turns:
         parts += [f"## {_line(turn.question)}", _answer(turn, first=len(passages) + 1)]
-        passages += [_passage(citation, confirmed) for citation, confirmed in _cited(turn)]
+        passages += [_passage(kept_citation(one, places), sure and holds(one, places)) for one, sure in _cited(turn)]
     if passages:
         parts.append("## Passages")
         parts += [f"[^{number}]: {passage}" for number, passage in enumerate(passages, start=1)]
@@ -83,11 +89,48 @@ def _passage(citation: Mapping[str, Any], confirmed: bool) -> str:
     elif first is not None:
         facts.append(f"page {first}" if last in {None, first} else f"pages {first}–{last}")
     facts.append(f"version {citation['version']}, characters {citation['start_char']}–{citation['end_char']}")
+    state = citation["state"]
+    now = f"version {citation['current_version']}{_page_now(citation)}"
+    if state in _SINCE:
+        facts.append(_SINCE[state].format(now=now))
+    elif state is None and citation["current_version"] is not None:
+        facts.append(f"{now} not compared yet")
     if not confirmed:
         facts.append("not confirmed")
-    lines = _LIST_SIGN.sub(r"\\\1", _SIGNS.sub(r"\\\g<0>", str(citation["cited_text"]))).splitlines()
-    quote = "\n".join(f"    > {line}".rstrip() for line in lines)
-    return f"{', '.join(facts)}:\n\n{quote}"
+    head = f"{', '.join(facts)}:"
+    if state != "altered":
+        return f"{head}\n\n{_quoted(_escaped(str(citation['cited_text'])))}"
+    runs = citation["changes"]
+    before, after = _marked(runs, "removed", "~~"), _marked(runs, "added", "**")
+    return f"{head}\n\n{_quoted(before)}\n\n    Now, in {now}:\n\n{_quoted(after)}"
+
+
+def _page_now(citation: Mapping[str, Any]) -> str:
+    first, last = citation["current_page_start"], citation["current_page_end"]
+    if first is None:
+        return ""
+    return f", page {first}" if last in {None, first} else f", pages {first}–{last}"
+
+
+def _marked(runs: Sequence[Mapping[str, str]], kind: str, sign: str) -> str:
+    """One of two wordings, with a sign around the words that only it has."""
+    pieces = []
+    for run in runs:
+        text = _escaped(run["text"])
+        if run["kind"] == kind and text.strip():
+            bare = text.strip()
+            text = text.replace(bare, f"{sign}{bare}{sign}", 1)
+        if run["kind"] in {"equal", kind}:
+            pieces.append(text)
+    return "".join(pieces)
+
+
+def _escaped(text: str) -> str:
+    return _LIST_SIGN.sub(r"\\\1", _SIGNS.sub(r"\\\g<0>", text))
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"    > {line}".rstrip() for line in text.splitlines())
 
 
 def _inert(text: str) -> str:

@@ -1,5 +1,6 @@
 """Routes of conversations."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -16,9 +17,12 @@ from app.api.schemas.conversations import (
     NewConversation,
     WholeConversationBody,
 )
+from app.api.schemas.kept_citations import Places
 from app.api.schemas.shape import Page, problems
 from app.db.conversations import Owner
 from app.db.values import KEEP
+from app.server.state import History
+from app.types import Conversation, KeptTurn
 
 router = APIRouter(tags=["conversations"])
 
@@ -69,7 +73,12 @@ def read_conversation(conversation_id: Id, history: HistoryDep, principal: Princ
     feedback = history.feedback.of_conversation(conversation_id, principal=principal)
     deleted = history.conversations.deleted_documents(turns, tenant_id=found.tenant_id)
     return WholeConversationBody.with_turns(
-        found, turns, feedback, history.asked.interrupted(conversation_id), deleted_documents=deleted
+        found,
+        turns,
+        feedback,
+        history.asked.interrupted(conversation_id),
+        places=_places(history, found, turns),
+        deleted_documents=deleted,
     )
 
 
@@ -90,6 +99,8 @@ def export_conversation(
 ) -> PlainTextResponse:
     """Questions and answers as Markdown, with each footnote's document, page and exact words in an appendix.
 
+    The appendix says which passages have moved, were altered, with both wordings, or are gone since.
+
     Another format is a 406: for a PDF, the page prints the conversation.
     """
     if not accepts_markdown(request.headers.get("accept", "")):
@@ -97,7 +108,7 @@ def export_conversation(
     found = history.conversations.get(conversation_id, principal=principal)
     turns = history.conversations.turns(conversation_id, principal=principal)
     return PlainTextResponse(
-        conversation_markdown(found, turns),
+        conversation_markdown(found, turns, _places(history, found, turns)),
         media_type="text/markdown",
         headers={"Content-Disposition": f'attachment; filename="{conversation_id}.md"'},
     )
@@ -128,3 +139,9 @@ def delete_conversation(conversation_id: Id, history: HistoryDep, principal: Pri
     """Delete it for good with its turns and their feedback. A running answer is not stored."""
     history.conversations.delete(conversation_id, principal=principal)
     return ConversationDeletedBody(id=conversation_id)
+
+
+def _places(history: History, conversation: Conversation, turns: Sequence[KeptTurn]) -> Places:
+    """What became of the passages that turns cite."""
+    citations = [citation for turn in turns for citation in turn.citations]
+    return history.passages.of_citations(citations, tenant_id=conversation.tenant_id)

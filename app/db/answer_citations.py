@@ -5,8 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+import sqlalchemy as sa
+
 from app.db.dialect import insert_or_ignore, lock_tables
 from app.db.session import Database
+from app.db.tables.documents import document
 from app.db.tables.ledger import answer_citation, answer_outcome
 
 
@@ -43,6 +46,7 @@ class AnswerOutcome:
     total_us: int | None = None
 
 
+_LIVE = sa.select(document.c.id, document.c.live_version)
 _NEW = insert_or_ignore(answer_citation)
 _ENDED = insert_or_ignore(answer_outcome)
 
@@ -83,3 +87,14 @@ class AnswerCitationRepository:
             ]
             if rows:
                 connection.execute(_NEW.on(connection), rows)
+
+    def newer_versions(self, versions: Mapping[str, int], *, tenant_id: str) -> Mapping[str, int]:
+        """The live versions of documents of which a newer one than that given is live, by document id.
+
+        Raises:
+            StoreUnavailable: The database cannot be read.
+        """
+        query = _LIVE.where(document.c.tenant_id == tenant_id, document.c.id.in_(versions))
+        with self._database.read() as connection:
+            live = {row.id: row.live_version for row in connection.execute(query)}
+        return {one: version for one, version in live.items() if version is not None and version > versions[one]}

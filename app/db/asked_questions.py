@@ -6,7 +6,8 @@ import sqlalchemy as sa
 
 from app.db.presence import OwnProcess
 from app.db.session import Database
-from app.db.tables.documents import asked_question, conversation
+from app.db.tables.answers import asked_question
+from app.db.tables.documents import conversation
 
 
 @dataclass(frozen=True, slots=True)

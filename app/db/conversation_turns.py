@@ -4,8 +4,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from app.db.cited_passages import note_cited
 from app.db.idempotency import note_effect
-from app.db.tables.documents import asked_question, conversation, conversation_turn
+from app.db.tables.answers import asked_question
+from app.db.tables.documents import conversation, conversation_turn
 from app.types import KeptTurn, Turn
 
 TURNS = sa.select(*(column for column in conversation_turn.c if column.name != "response"))
@@ -51,6 +53,7 @@ def append_turn(
             response=response,
         )
     )
+    note_cited(connection, turn.citations)
     # answered now, and with it the same question where it was interrupted before
     same = sa.and_(asked_question.c.conversation_id == conversation_id, asked_question.c.question == turn.question)
     ended = sa.or_(asked_question.c.request_id == turn.request_id, same)

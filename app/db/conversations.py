@@ -11,7 +11,8 @@ from app.db.conversation_turns import TURNS, append_turn, to_turn
 from app.db.idempotency import forget_answers, note_effect
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
-from app.db.tables.documents import app_user, asked_question, conversation, conversation_turn, document, feedback
+from app.db.tables.answers import asked_question, feedback
+from app.db.tables.documents import app_user, conversation, conversation_turn, document
 from app.db.tenants import ensure_user
 from app.db.values import KEEP, Keep, require_metadata, require_text
 from app.errors import Conflict, Forbidden, NotFound

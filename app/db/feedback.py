@@ -12,7 +12,8 @@ from app.db.conversations import within
 from app.db.dialect import upsert
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
-from app.db.tables.documents import app_user, conversation, conversation_turn, feedback
+from app.db.tables.answers import feedback
+from app.db.tables.documents import app_user, conversation, conversation_turn
 from app.db.tables.ledger import api_request
 from app.db.tenants import ensure_user
 from app.db.values import require_text

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import sqlalchemy as sa
 
+from app.db.cited_passages import keep_text
 from app.db.contents import to_block_list, to_page_list
 from app.db.document_rows import ClaimedJob
 from app.db.job_queue import not_before
@@ -152,6 +153,7 @@ def finish_indexed(connection: sa.Connection, indexed: Sequence[Indexed], *, now
 
 def drop_older(connection: sa.Connection, running: Job, *, now: float) -> tuple[str, ...]:
     """Delete the versions before that of the job; returns the names of the originals to delete after the commit."""
+    keep_text(connection, running.document_id, below=running.version)
     dropped = connection.execute(
         sa.delete(document_version)
         .where(document_version.c.document_id == running.document_id, document_version.c.version < running.version)

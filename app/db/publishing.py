@@ -7,6 +7,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.db.checkpoints import drop_checkpoints
+from app.db.cited_passages import note_superseded
 from app.db.document_rows import ClaimedJob
 from app.db.job_queue import lock_running
 from app.db.published_rows import Halves, Indexed, drop_older, finish_indexed, keys_taken, write_chunks, write_texts
@@ -79,6 +80,7 @@ def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, n
         )
         for version in wanted
     ]
+    note_superseded(connection, {each.document_id for each in keys})
     write_texts(connection, indexed, now=now)
     write_chunks(connection, indexed)
     finish_indexed(connection, indexed, now=now)

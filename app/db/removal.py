@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from app.db.audit import Record
 from app.db.checkpoints import drop_checkpoints
+from app.db.cited_passages import forget_passages
 from app.db.job_queue import not_before
 from app.db.originals import condemn
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job
@@ -60,6 +61,7 @@ def remove_documents(
         collection_id = connection.execute(
             sa.delete(document).where(document.c.id == document_id).returning(document.c.collection_id)
         ).scalar_one()
+        forget_passages(connection, document_id)
         cancel_jobs(connection, document_id, now=now)
         if record is not None:
             record(

@@ -10,7 +10,8 @@ from app.db.conversation_turns import append_turn
 from app.db.conversations import insert_conversation, within
 from app.db.idempotency import forget_answers
 from app.db.session import Database
-from app.db.tables.documents import asked_question, conversation, conversation_turn, feedback
+from app.db.tables.answers import asked_question, feedback
+from app.db.tables.documents import conversation, conversation_turn
 from app.errors import Conflict, NotFound
 from app.reach import reach_of
 from app.types import Principal, Turn

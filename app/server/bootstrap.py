@@ -19,6 +19,7 @@ from app.clock import SteadyClock
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.audit import AuditLog
 from app.db.cancel_requests import CancelRequestRepository
+from app.db.cited_passages import CitedPassageRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
@@ -172,6 +173,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
             history=History(
                 conversations=ConversationRepository(base.database, clock=base.clock),
                 responses=StoredResponseRepository(base.database, clock=base.clock),
+                passages=CitedPassageRepository(base.database),
                 asked=base.owned(AskedQuestionRepository),
                 feedback=FeedbackRepository(base.database, clock=base.clock),
                 cancels=base.owned(CancelRequestRepository) if settings.shared else None,

@@ -15,6 +15,7 @@ from app.db.cancel_requests import CancelRequestRepository
 from app.db.chunks import ChunkRepository
 from app.db.index_generations import Standing
 from app.db.vectors import VectorRepository
+from app.documents.passage_follower import PassageFollower
 from app.documents.passwords import Passwords
 from app.documents.reembedding import Reembedder
 from app.models.loading import load_embedder, load_entailment, load_generator, load_judge, load_reranker, sized
@@ -48,6 +49,7 @@ _COUNTERS_SECONDS = 10.0
 _ALERTS_SECONDS = 5.0
 _CANCELS_SECONDS = 0.5
 _DELIVERY_SECONDS = 12.0  # a little more than the timeout of one delivery
+_FOLLOW_SECONDS = 1.0  # between two looks at a table that is nearly always empty
 _LEDGER_SECONDS = 300.0
 _WEEKLY_SECONDS = 60.0
 
@@ -247,7 +249,8 @@ def extraction_limits(settings: IngestionSettings) -> ExtractionLimits:
 def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
     """Deliver alerts and weekly summaries, reconcile the ledger, and compare database, files and index every night.
 
-    Of processes beside each other one delivers, and compares at night.
+    Cited passages are followed into new versions. Of processes beside each other one delivers, follows, and compares at
+    night.
     """
     state, serving, delivery = foundation.state, foundation.state.serving, foundation.delivery
     leads = partial(foundation.neighbours.leads, state.database)
@@ -268,6 +271,14 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
             failed="ledger.reconciliation_failed",
         ),
     )
+    follower = PassageFollower(state.history.passages)
+    following = PeriodicThread(
+        lambda: leads() and follower.work(stopping=lambda: following.stopping),
+        name="passages",
+        interval=_FOLLOW_SECONDS,
+        failed="passages.failed",
+    )
+    _start(stack, following)
     if foundation.weekly:
         _start(
             stack,

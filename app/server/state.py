@@ -12,6 +12,7 @@ from app.admission.quota_rows import QuotaRepository
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.audit import AuditLog
 from app.db.cancel_requests import CancelRequestRepository
+from app.db.cited_passages import CitedPassageRepository
 from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
@@ -82,13 +83,14 @@ class DocumentsState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Conversations with the questions that are being answered, responses, and the feedback users gave on answers.
+    """Conversations with the questions that are being answered, responses, passages they cite, feedback.
 
     `cancels` asks other processes to cancel an answer; None for a process that is alone.
     """
 
     conversations: ConversationRepository
     responses: StoredResponseRepository
+    passages: CitedPassageRepository
     asked: AskedQuestionRepository
     feedback: FeedbackRepository
     cancels: CancelRequestRepository | None

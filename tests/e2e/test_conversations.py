@@ -42,7 +42,10 @@ def test_a_conversation_from_its_first_question_to_its_end(generating: Server, d
 
     whole = generating.http.get(f"/v1/conversations/{conversation}").json()
     assert [turn["request_id"] for turn in whole["data"]] == [first["id"], second["id"]]
-    assert [turn["citations"] for turn in whole["data"]] == [first["citations"], second["citations"]]
+    for turn, answer in zip(whole["data"], (first, second), strict=True):
+        told = zip(turn["citations"], answer["citations"], strict=True)
+        assert [{name: one[name] for name in own} for one, own in told] == answer["citations"]
+        assert {one["state"] for one in turn["citations"]} == {"current"}
     assert whole["title"] == "When did the plant in Oslo close?"
     assert conversation in {item["id"] for item in generating.http.get("/v1/conversations").json()["data"]}
 

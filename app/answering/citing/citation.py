@@ -75,7 +75,8 @@ class Citation:
     where `support`, in [0, 1], reaches its threshold, and so does `answers`, the probability in [0, 1] that the
     question is answered; None where nothing estimates that. `section` is the innermost heading above the passage.
     In a spreadsheet, `sheet` is the name of the sheet, and `cell` a cell or a range of cells (`B27`, `A27:J27`). They
-    are None where there is none, or an answer is from before they were recorded.
+    are None where there is none, or an answer is from before they were recorded. `current_version` is the version that
+    replaced the cited one while the answer was written; None where none did.
     """
 
     index: int
@@ -97,6 +98,7 @@ class Citation:
     section: str | None = None
     sheet: str | None = None
     cell: str | None = None
+    current_version: int | None = None
 
     @classmethod
     def of(

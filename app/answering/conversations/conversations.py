@@ -118,9 +118,14 @@ def turn_of(question: Question, answer: Answer) -> Turn:
         standalone=question.standalone,
         answer=answer.text,
         answered=answer.reason is None,
-        citations=tuple(asdict(citation) for citation in answer.citations),
+        citations=tuple(_without(asdict(citation), "current_version") for citation in answer.citations),
         making=AnswerRecord.of(answer).as_json(),
     )
+
+
+def _without(fields: dict[str, object], name: str) -> dict[str, object]:
+    """The fields without one: which version is current is looked up when a turn is read."""
+    return {key: value for key, value in fields.items() if key != name}
 
 
 def history_of(turns: Sequence[KeptTurn], *, budget: int, count_tokens: Callable[[str], int]) -> tuple[Message, ...]:

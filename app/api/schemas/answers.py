@@ -145,6 +145,13 @@ class CitationBody(ResponseBody):
         "`A27:J27`; null in other formats.",
         examples=["B27"],
     )
+    current_version: int | None = Field(
+        default=None,
+        exclude_if=lambda version: version is None,
+        description="The version that replaced the cited one while the answer was written; absent where none did. The "
+        "passage and its words are those of `version`.",
+        examples=[2],
+    )
     origin: Literal["model", "attributed"] = Field(
         description="Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage."
     )

@@ -19,6 +19,7 @@ from app.api.schemas.answers import (
     WordsBody,
 )
 from app.api.schemas.feedback import OwnFeedbackBody
+from app.api.schemas.kept_citations import KEPT_CITATIONS, Places, kept_citation
 from app.api.schemas.parts import PartBody, QuotedSpanBody, SpanBody, part_body
 from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, bounded_metadata, rfc3339
 from app.api.schemas.token_usage import UsageBody
@@ -189,7 +190,7 @@ class TurnBody(ResponseBody):
     )
     answered: bool = Field(description="False when the documents did not contain an answer.")
     answer: str = Field(description="The answer, with markers.", examples=["Revenue rose 12% [1]."])
-    citations: list[dict[str, Any]] = Field(description="Footnotes, with their fields in the answer.")
+    citations: list[dict[str, Any]] = Field(description=KEPT_CITATIONS)
     making: MakingBody | None = Field(
         description="How the answer was generated; null for answers from before this was recorded."
     )
@@ -197,8 +198,8 @@ class TurnBody(ResponseBody):
     created_at: str = Field(description="When it ended, RFC 3339 UTC.", examples=["2026-11-21T10:00:03.000Z"])
 
     @classmethod
-    def of(cls, turn: KeptTurn, feedback: Feedback | None) -> "TurnBody":
-        """The body for a turn and the caller's feedback on it."""
+    def of(cls, turn: KeptTurn, feedback: Feedback | None, places: Places) -> "TurnBody":
+        """The body for a turn, the caller's feedback on it, and what became of its passages."""
         record = AnswerRecord.of_turn(turn)
         return cls(
             ordinal=turn.ordinal,
@@ -207,7 +208,7 @@ class TurnBody(ResponseBody):
             standalone_question=turn.standalone,
             answered=turn.answered,
             answer=turn.answer,
-            citations=[dict(citation) for citation in turn.citations],
+            citations=[kept_citation(citation, places) for citation in turn.citations],
             making=None if record is None else MakingBody.of(record),
             feedback=OwnFeedbackBody.said(feedback),
             created_at=rfc3339(turn.created_at),
@@ -248,11 +249,15 @@ class WholeConversationBody(ConversationBody):
         feedback: Mapping[str, Feedback],
         interrupted: tuple[InterruptedQuestion, ...],
         *,
+        places: Places,
         deleted_documents: Sequence[str] = (),
     ) -> "WholeConversationBody":
-        """The body for a conversation, its turns, as they were at one moment, and the caller's feedback by request."""
+        """The body for a conversation, its turns, as they were at one moment, and the caller's feedback by request.
+
+        `places` are those of the passages that the turns cite.
+        """
         fields = {**_fields(conversation), "turns": len(turns)}
-        data = [TurnBody.of(turn, feedback.get(turn.request_id)) for turn in turns]
+        data = [TurnBody.of(turn, feedback.get(turn.request_id), places) for turn in turns]
         return cls(
             **fields,
             data=data,

@@ -1,4 +1,4 @@
-"""The tables of documents, access and conversations. The ledger's are in `app.db.tables.ledger`, on the same metadata.
+"""The tables of documents, access and conversations. Those of other subjects beside this are on the same metadata.
 
 Times are Unix seconds. Ids are text we make. The full-text indexes over `chunk` differ by database
 and live in the migrations alone.
@@ -300,17 +300,6 @@ conversation_turn = sa.Table(
     sa.Column("response", sa.Text),  # JSON in ASCII (app/db/stored_responses.py); NULL where none is stored
 )
 
-# Gone when the answer ends: a row of another process is of a question that was interrupted.
-asked_question = sa.Table(
-    "asked_question",
-    metadata,
-    sa.Column("request_id", sa.Text, primary_key=True),
-    sa.Column("conversation_id", sa.Text, sa.ForeignKey("conversation.id"), nullable=False, index=True),
-    sa.Column("boot_id", sa.Text, nullable=False),  # the process that answers it
-    sa.Column("question", sa.Text, nullable=False),
-    sa.Column("created_at", sa.Double, nullable=False),
-)
-
 # Neither an API key's secret nor a client's own key can be read from `id` and `fingerprint` (api/gate/idempotency.py).
 idempotent_request = sa.Table(
     "idempotent_request",
@@ -327,24 +316,6 @@ idempotent_request = sa.Table(
     sa.Column("forgotten", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index("ix_idempotent_request_tenant_id", "tenant_id", "forgotten"),
 )
-
-
-# No foreign key to a request: an answer for which no model was called has no row in the ledger.
-feedback = sa.Table(
-    "feedback",
-    metadata,
-    sa.Column("request_id", sa.Text, primary_key=True),
-    sa.Column("user_id", sa.Text, primary_key=True),
-    sa.Column("tenant_id", sa.Text, nullable=False),
-    sa.Column("score", sa.Double, nullable=False),
-    sa.Column("comment", sa.Text),
-    sa.Column("created_at", sa.Double, nullable=False),
-    sa.Column("updated_at", sa.Double, nullable=False),
-    sa.ForeignKeyConstraint(["tenant_id", "user_id"], ["app_user.tenant_id", "app_user.id"]),
-    sa.CheckConstraint("score BETWEEN -1 AND 1", name="score"),
-    sa.Index(None, "tenant_id", "created_at", "request_id", "user_id"),
-)
-
 
 # An upload that is no document yet; it becomes the document of the same id.
 unattached_file = sa.Table(

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from app.db.answer_citations import AnswerResult
-from app.db.tables.documents import feedback
+from app.db.tables.answers import feedback
 from app.db.tables.ledger import answer_outcome
 from app.types import Operation
 from app.usage.rollups.questions import OUTCOMES, UNKNOWN, ended_before

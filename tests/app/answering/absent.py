@@ -85,3 +85,7 @@ class NoRecord:
         outcome: AnswerOutcome | None = None,
     ) -> None:
         """Forget it."""
+
+    def newer_versions(self, versions: Mapping[str, int], *, tenant_id: str) -> Mapping[str, int]:
+        """None."""
+        return {}

@@ -112,6 +112,16 @@ class Unwritable:
     ) -> None:
         raise self._error
 
+    def newer_versions(self, versions: Mapping[str, int], *, tenant_id: str) -> Mapping[str, int]:
+        raise StoreUnavailable
+
+
+class Swapped(AnswerCitationRepository):
+    """As if the first document got its seventh version while the answer was written."""
+
+    def newer_versions(self, versions: Mapping[str, int], *, tenant_id: str) -> Mapping[str, int]:
+        return {"doc_1": 7} if "doc_1" in versions else {}
+
 
 class Slow:
     """Implements `CitationRecord`: keeps nothing before it is let."""
@@ -125,6 +135,9 @@ class Slow:
         self.begun.set()
         assert self.open.wait(20)
         self.kept.set()
+
+    def newer_versions(self, versions: Mapping[str, int], *, tenant_id: str) -> Mapping[str, int]:
+        return {}
 
 
 WAYS: dict[str, tuple[str, Mapping[str, object]]] = {
@@ -218,6 +231,18 @@ def test_what_cannot_be_written_down_is_logged_and_the_answer_whole(serve: Serve
     (line,) = [line for line in logs if line["event"] == "citations.unwritten"]
     assert (line["log_level"], line["error"]) == ("warning", type(error).__name__)
     assert line["request_id"].startswith("req_")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_answer_says_that_a_document_was_replaced_while_it_was_written(serve: Serve, state: State, way: str) -> None:
+    replaced = serve(record=Swapped(state.database)).post(*WAYS[way])
+
+    pieces = replaced.replace('": ', '":').split('"file_id"' if "chat" in way else '"answer_start"')[1:]
+    told = {
+        ('"document_id":"doc_1"' in piece, '"current_version":7' in piece, '"version":1' in piece) for piece in pieces
+    }
+    assert told == {(True, True, True), (False, False, True)}
+    assert "current_version" not in serve().post(*WAYS[way])
 
 
 def said(answer: str) -> tuple[int, ...]:

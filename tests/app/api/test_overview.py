@@ -260,4 +260,7 @@ def test_an_outcome_that_cannot_be_written_does_not_keep_the_answer(serve: Serve
         def record(self, request_id: str, **_: object) -> None:
             raise StoreUnavailable
 
+        def newer_versions(self, versions: object, *, tenant_id: str) -> dict[str, int]:
+            raise StoreUnavailable
+
     assert "Two ships" in serve(record=Unwritable()).post("/v1/ask", ASK)

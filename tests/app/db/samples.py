@@ -150,5 +150,22 @@ class Library:
         assert result.written
         return self.get(created.id)
 
+    def index_again(self, document: Document, *texts: str, replace: bool = False) -> Document:
+        """Index `texts` as the next version of a document; `replace` deletes the earlier ones."""
+        new = new_document(document.collection_id, "\n".join(texts))
+        self.documents.add_version(
+            document.id,
+            tenant_id=self.tenant_id,
+            original=new.original,
+            filename=document.filename,
+            size=new.bytes,
+            sha256=new.sha256,
+            replace=replace,
+            user_id="u1",
+            key_id="k1",
+        )
+        assert self.commit(self.claim(), texts).written
+        return self.get(document.id)
+
     def get(self, document_id: str) -> Document:
         return self.documents.get(document_id, tenant_id=self.tenant_id)

@@ -10,6 +10,7 @@ from app.db.answer_citations import AnswerCitationRepository
 from app.db.session import Database
 from app.db.tables.ledger import answer_citation
 from app.usage.ledger.ledger import Ledger
+from tests.app.db.samples import Library
 
 
 def rows(database: Database) -> list[tuple[object, ...]]:
@@ -78,3 +79,17 @@ def test_the_ledger_is_not_closed_over_a_citation_that_is_being_written(database
 def test_an_answer_without_citations_is_no_row(sqlite_database: Database) -> None:
     with pytest.raises(AssertionError):
         AnswerCitationRepository(sqlite_database).record("req_1", tenant_id="t1", citations={})
+
+
+def test_documents_whose_live_version_is_newer_are_told_with_it(database: Database) -> None:
+    library, other = Library(database), Library(database, tenant_id="t2")
+    same, changed, foreign = library.index("a"), library.index("b"), other.index("c")
+    library.index_again(changed, "bb")
+    other.index_again(foreign, "cc")
+    waiting = library.upload("d")
+
+    newer = AnswerCitationRepository(database).newer_versions(
+        {same.id: 1, changed.id: 1, foreign.id: 1, waiting.id: 1, "doc_gone": 1}, tenant_id="t1"
+    )
+
+    assert newer == {changed.id: 2}

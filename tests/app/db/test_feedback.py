@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from app.db.conversations import ConversationRepository
 from app.db.feedback import FeedbackRepository
 from app.db.session import Database
-from app.db.tables.documents import feedback as table
+from app.db.tables.answers import feedback as table
 from app.errors import InvalidRequest, NotFound
 from app.types import Principal, Role, Turn
 from app.usage.ledger.ledger import Ledger

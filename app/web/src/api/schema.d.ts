@@ -1509,6 +1509,13 @@ export interface components {
        */
       cell: string | null;
       /**
+       * Current Version
+       * @description The version that replaced the cited one while the answer was written; absent where none did. The passage and its words are those of `version`.
+       * @default null
+       * @example 2
+       */
+      current_version: number | null;
+      /**
        * Origin
        * @description Source of the marker: `model`, or `attributed` by Footnote, which found a supporting passage.
        * @enum {string}
@@ -9346,7 +9353,7 @@ export interface components {
       answer: string;
       /**
        * Citations
-       * @description Footnotes, with their fields in the answer.
+       * @description Footnotes, with their fields in the answer, and what became of their passages since. `state` is `current`; `moved`: it stands unchanged at another place; `altered`: its words differ; `gone`: it is in the document no more, or the document is deleted; null while a new version is being looked through. `current_version` is the version that is searched now, null for a deleted document. `current_start_char`, `current_end_char`, `current_page_start` and `current_page_end` are the passage's place in it, null where it has none. For an altered passage `current_text` is its new wording, and `changes` are the runs of both wordings: `kind` (`equal`, `removed`, `added`) and `text`. `verified` is false unless the passage is current or has moved.
        */
       citations: {
         [key: string]: unknown;

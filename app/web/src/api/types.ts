@@ -14,14 +14,27 @@ export type QuotesEvent = Schemas["QuotesEventBody"];
 export type Done = Schemas["DoneBody"];
 /** Why a question was not answered. */
 export type Reason = Schemas["Reason"];
+/** Words that both wordings of a passage have, or only one. */
+export type Change = { kind: "equal" | "removed" | "added"; text: string };
+/** What became of the passage of a kept footnote. One of an answer that has just come tells `current_version` alone,
+ * where a newer version came while it was written. */
+export type Aged = {
+  state?: "current" | "moved" | "altered" | "gone" | null;
+  current_version?: number | null;
+  current_start_char?: number | null;
+  current_end_char?: number | null;
+  current_page_start?: number | null;
+  current_page_end?: number | null;
+  changes?: readonly Change[];
+};
 /** A footnote. Those of older answers do not tell how likely their passage answers, nor the section, sheet or cell it
  * stands in. */
-export type Citation = Omit<Schemas["CitationBody"], "answers" | "section" | "sheet" | "cell"> & {
+export type Citation = Omit<Schemas["CitationBody"], "answers" | "section" | "sheet" | "cell" | keyof Aged> & {
   answers?: number | null;
   section?: string | null;
   sheet?: string | null;
   cell?: string | null;
-};
+} & Aged;
 /** A part of an answer's text, which says what it is; offsets in the answer, in code points. */
 export type Part = Answer["parts"][number];
 export type Sources = Schemas["SourcesBody"];

@@ -38,7 +38,7 @@ export function AnswerBody({ turn, onOpen }: { turn: Turn; onOpen: OpenPassage }
   const instead = behind && !others.some((citation) => citation.verified);
   const [previewed, setPreviewed] = useState<Previewed | null>(null);
   const hide = useCallback(() => setPreviewed(null), []);
-  const doubtful = others.some((citation) => !citation.verified);
+  const doubtful = others.some((citation) => standingOf(citation, false) === "unconfirmed");
 
   function renderMark(mark: Extract<Segment, { kind: "mark" }>) {
     const citation = mark.citation === null ? undefined : citations[mark.citation];

@@ -3,19 +3,22 @@ import type { Citation } from "../api/types";
 import { t } from "../strings";
 import type { Standing } from "./parts";
 import { pageWords } from "./places";
+import { Since } from "./Since";
 
 export function Confirmation({ citation, standing }: { citation: Citation; standing: Standing }) {
   const words = t.ask.footnote;
+  const judged = standing === "confirmed" || standing === "unconfirmed";
   return (
-    <p className="small ask-confirmation">
-      <Badge citation={citation} standing={standing} />
-      {standing === "exact" && <span className="ask-why quiet">{words.wordForWordWhy}</span>}
-      {standing === "gone" && <span className="ask-why">{words.goneWhy}</span>}
-      {standing === "unconfirmed" && <span className="ask-why">{words.unconfirmedWhy}</span>}
-      {standing !== "exact" && standing !== "gone" && citation.origin === "attributed" && (
-        <span className="ask-why quiet">{words.attributed}</span>
-      )}
-    </p>
+    <>
+      <p className="small ask-confirmation">
+        <Badge citation={citation} standing={standing} />
+        {standing === "exact" && <span className="ask-why quiet">{words.wordForWordWhy}</span>}
+        {standing === "gone" && <span className="ask-why">{words.goneWhy}</span>}
+        {standing === "unconfirmed" && <span className="ask-why">{words.unconfirmedWhy}</span>}
+        {judged && citation.origin === "attributed" && <span className="ask-why quiet">{words.attributed}</span>}
+      </p>
+      <Since citation={citation} />
+    </>
   );
 }
 
@@ -34,6 +37,14 @@ export function Badge({ citation, standing }: { citation: Citation; standing: St
       return (
         <span className="badge warn">
           <span aria-hidden="true">⌫</span> {words.gone}
+        </span>
+      );
+    case "altered":
+    case "absent":
+    case "unsettled":
+      return (
+        <span className="badge warn">
+          <span aria-hidden="true">↻</span> {words[standing]}
         </span>
       );
     case "unconfirmed":

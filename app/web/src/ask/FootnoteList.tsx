@@ -21,7 +21,7 @@ const NO_MARKS: readonly never[] = [];
 export function FootnoteList({ citations, numbers, onOpen }: FootnoteListProps) {
   const words = t.ask.footnote;
   const passages = byPassage(citations);
-  const doubtful = citations.filter((citation) => !citation.verified).length;
+  const doubtful = citations.filter((citation) => standingOf(citation, false) === "unconfirmed").length;
   return (
     <details className="ask-footnotes" open>
       <summary>

@@ -22,15 +22,17 @@ interface FootnoteMarkProps {
 
 export function FootnoteMark(props: FootnoteMarkProps) {
   const { citation, number, onPreview, onLeave, onOpen, describedBy } = props;
-  const gone = props.standing === "gone";
-  const doubtful = props.standing === "unconfirmed";
+  const { standing } = props;
+  const gone = standing === "gone" || standing === "absent";
+  const doubtful = standing === "unconfirmed" || standing === "altered" || standing === "unsettled";
   const words = t.ask.footnote;
+  const doubt = doubtOf(standing);
   const label = words.label(number, citation.filename, pageWords(citation));
   return (
     <a
       className={gone ? "ask-mark gone" : doubtful ? "ask-mark doubtful" : "ask-mark"}
       href={passageHref(citation)}
-      aria-label={gone ? `${label}, ${words.goneLabel}` : doubtful ? `${label}, ${words.unconfirmedLabel}` : label}
+      aria-label={doubt === null ? label : `${label}, ${doubt}`}
       aria-describedby={describedBy}
       onPointerEnter={(event) => {
         if (event.pointerType === "mouse") onPreview(event.currentTarget, POINT_MS);
@@ -50,6 +52,14 @@ export function FootnoteMark(props: FootnoteMarkProps) {
       {doubtful && <span aria-hidden="true">?</span>}
     </a>
   );
+}
+
+/** What is to be held against a footnote, for those who do not see its look. */
+function doubtOf(standing: Standing): string | null {
+  const words = t.ask.footnote;
+  if (standing === "gone") return words.goneLabel;
+  if (standing === "unconfirmed") return words.unconfirmedLabel;
+  return standing === "confirmed" || standing === "exact" ? null : words.sinceLabel[standing];
 }
 
 /** A mark whose footnote has not come yet. */

@@ -3,8 +3,9 @@ import { useEffect, useState } from "react";
 import { flushSync } from "react-dom";
 import type { Conversation } from "../api/types";
 import { t } from "../strings";
-import { exactIn, standingOf } from "./parts";
+import { exactIn, type Standing, standingOf } from "./parts";
 import { pageWords } from "./places";
+import { Since } from "./Since";
 import { segmentsOf, shownNumbers } from "./segments";
 import { partsIn, type Turn } from "./turn";
 import "./print.css";
@@ -60,15 +61,23 @@ function Passages({ turn }: { turn: Turn }) {
     const citation = citations[place];
     if (citation === undefined) return null;
     const facts = [citation.filename, pageWords(citation)].filter((fact) => fact !== "").join(", ");
-    const doubtful = standingOf(citation, exact.has(place)) === "unconfirmed";
+    const standing = standingOf(citation, exact.has(place));
+    const doubt = standing === "unconfirmed" ? words.unconfirmedLabel : saidSince(standing);
     return (
       <figure key={name} className="print-passage">
         <figcaption>
           [{number}] {facts}
-          {doubtful && ` (${words.unconfirmedLabel})`}
+          {doubt !== null && ` (${doubt})`}
         </figcaption>
         <blockquote dir="auto">{citation.cited_text}</blockquote>
+        <Since citation={citation} />
       </figure>
     );
   });
+}
+
+/** What became of a passage; a deleted document is no doubt of the printed words. */
+function saidSince(standing: Standing): string | null {
+  if (standing !== "altered" && standing !== "absent" && standing !== "unsettled") return null;
+  return t.ask.footnote.sinceLabel[standing];
 }

@@ -1,6 +1,7 @@
 /** An answer as Markdown to take along: its footnotes are Markdown's, with the passages quoted. */
 import type { Citation } from "../api/types";
 import { t } from "../strings";
+import { isChanged, sinceOf } from "./ageing";
 import { pageWords } from "./places";
 import { segmentsOf, shownNumbers } from "./segments";
 
@@ -32,7 +33,8 @@ export function answerAsMarkdown(
       const { document_id, version, start_char, end_char } = citation;
       const passage = [document_id, version, start_char, end_char].join(" ");
       const note = notes.get(passage) ?? { citation, doubts: [] };
-      note.doubts.push(!citation.verified && !exact.has(segment.citation));
+      const doubted = !citation.verified && !exact.has(segment.citation);
+      note.doubts.push(doubted || isChanged(sinceOf(citation)));
       notes.set(passage, note);
       return `[^${number}]`;
     })

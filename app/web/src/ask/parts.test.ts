@@ -117,12 +117,12 @@ test("in plain text the quotation marks are no part of it", () => {
 });
 
 test("a quote is confirmed only where it is known to answer", () => {
-  expect(standingOf({ verified: true, answers: 0.9 }, true)).toBe("confirmed");
-  expect(standingOf({ verified: false, answers: 0.4 }, true)).toBe("exact");
-  expect(standingOf({ verified: true, answers: null }, true)).toBe("exact");
-  expect(standingOf({ verified: true }, true)).toBe("exact");
-  expect(standingOf({ verified: true, answers: null }, false)).toBe("confirmed");
-  expect(standingOf({ verified: false }, false)).toBe("unconfirmed");
+  expect(standingOf({ version: 1, verified: true, answers: 0.9 }, true)).toBe("confirmed");
+  expect(standingOf({ version: 1, verified: false, answers: 0.4 }, true)).toBe("exact");
+  expect(standingOf({ version: 1, verified: true, answers: null }, true)).toBe("exact");
+  expect(standingOf({ version: 1, verified: true }, true)).toBe("exact");
+  expect(standingOf({ version: 1, verified: true, answers: null }, false)).toBe("confirmed");
+  expect(standingOf({ version: 1, verified: false }, false)).toBe("unconfirmed");
 });
 
 test("a quote that holds no word is not shown", () => {

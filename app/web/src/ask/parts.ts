@@ -1,6 +1,7 @@
 /** An answer in its parts, as the server tells them: the words that lead it, what is written, and what it quotes.
  * Offsets count code points. */
-import type { Citation, Part } from "../api/types";
+import type { Aged, Citation, Part } from "../api/types";
+import { type Changed, isChanged, sinceOf } from "./ageing";
 import { type Segment, segmentsOf } from "./segments";
 
 export interface Parts {
@@ -92,16 +93,20 @@ function joined(segments: readonly Segment[]): Segment[] {
   return all;
 }
 
-export type Standing = "confirmed" | "exact" | "unconfirmed" | "gone";
+export type Standing = "confirmed" | "exact" | "unconfirmed" | "gone" | Changed;
 
 /** What may be said of a footnote. A document's own words are confirmed only where they are known to answer: of older
- * answers it is not. Nothing is confirmed by a document that is `gone`: nobody can look. */
+ * answers it is not. Nothing is confirmed by a document that is `gone`, nobody can look, nor by one that changed. */
 export function standingOf(
-  { verified, answers }: Pick<Citation, "verified" | "answers">,
+  citation: Pick<Citation, "verified" | "answers" | "version" | keyof Aged>,
   exact: boolean,
   gone = false,
 ): Standing {
+  const { verified, answers } = citation;
   if (gone) return "gone";
+  const since = sinceOf(citation);
+  if (since === "deleted") return "gone";
+  if (isChanged(since)) return since;
   if (!exact) return verified ? "confirmed" : "unconfirmed";
   return verified && answers != null ? "confirmed" : "exact";
 }

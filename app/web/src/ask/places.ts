@@ -1,14 +1,15 @@
 /** Passages of documents: their type, their page numbers in words, and their links. */
-import type { Citation, Hit } from "../api/types";
+import type { Aged, Citation, Hit } from "../api/types";
 import { t } from "../strings";
 import { addressOf, type Place } from "../viewer/place";
 
 /** Words of a document's version, with where they stand: a footnote's, or what a search has found, with the sentences
  * of it that are nearest to the question. `cited_text` is null where only the server has the words. */
-export type Passage = Pick<Citation, "document_id" | "version" | "filename" | "start_char" | "end_char" | Numbered> & {
-  cited_text: string | null;
-  highlights?: Hit["highlights"];
-};
+export type Passage = Pick<Citation, "document_id" | "version" | "filename" | "start_char" | "end_char" | Numbered> &
+  Aged & {
+    cited_text: string | null;
+    highlights?: Hit["highlights"];
+  };
 
 /** What a format tells of where a passage stands. */
 type Numbered = "page_start" | "page_end" | "section" | "sheet" | "cell";
@@ -51,6 +52,19 @@ export function placeIn(passage: Omit<Passage, "filename" | "cited_text">): Plac
     span: { start: passage.start_char, end: passage.end_char },
     marks: (passage.highlights ?? []).map(({ start_char, end_char }) => ({ start: start_char, end: end_char })),
     page: passage.page_start,
+  };
+}
+
+/** Where the passage is in the version that is searched now; null where that is not known, or it is no other place. */
+export function placeNow(passage: Passage): Place | null {
+  const { version, current_version: current, current_start_char: start, current_end_char: end } = passage;
+  if (current == null || current === version || start == null || end == null) return null;
+  return {
+    document: passage.document_id,
+    version: current,
+    span: { start, end },
+    marks: [],
+    page: passage.current_page_start ?? null,
   };
 }
 

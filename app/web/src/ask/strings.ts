@@ -166,6 +166,35 @@ export const ask = {
     gone: "Document deleted",
     goneLabel: "document deleted",
     goneWhy: "These words were kept with the answer. The document they come from is deleted, so nobody can check them.",
+    altered: "Altered since",
+    absent: "No longer in the document",
+    unsettled: "Newer version, not compared yet",
+    sinceLabel: {
+      altered: "altered since",
+      absent: "no longer in the document",
+      unsettled: "not compared with the newer version yet",
+    },
+    since: {
+      place: (version: number | null, first: number | null, last: number | null) =>
+        [
+          version === null ? "the current version" : `version ${count.format(version)}`,
+          ...(first === null
+            ? []
+            : [
+                last === null || last === first
+                  ? `page ${count.format(first)}`
+                  : `pages ${count.format(first)}–${count.format(last)}`,
+              ]),
+        ].join(", "),
+      moved: (place: string) => `These words stand unchanged in ${place}.`,
+      altered: () => "The document says this in other words now.",
+      absent: (place: string) => `These words are not in ${place} any more.`,
+      unsettled: (place: string) =>
+        `The document has a newer version: ${place}. Whether it still says this will be known in a moment.`,
+      newer: (place: string) => `While this was answered, the document got a newer version: ${place}.`,
+      before: "When this was answered",
+      now: (place: string) => `Now, in ${place}`,
+    },
     attributed: "Footnote found this passage itself; the answer did not name it.",
     open: "Click to see it in the document",
     openList: (number: number) => `Footnotes: ${passages(number)}`,

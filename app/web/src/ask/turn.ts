@@ -239,6 +239,13 @@ const FIELDS: Record<keyof Citation, string> = {
   section: "string??",
   sheet: "string??",
   cell: "string??",
+  state: "string??",
+  current_version: "number??",
+  current_start_char: "number??",
+  current_end_char: "number??",
+  current_page_start: "number??",
+  current_page_end: "number??",
+  changes: "object??",
   origin: "string",
 };
 

@@ -1,6 +1,7 @@
 import { type RefObject, useEffect, useRef } from "react";
 import { Problem } from "../api/http";
-import { type Passage, placeIn, sectionWords } from "../ask/places";
+import { type Passage, placeIn, placeNow, sectionWords } from "../ask/places";
+import { Since } from "../ask/Since";
 import { t } from "../strings";
 import { FileName } from "../ui/FileName";
 import { ProblemNote } from "../ui/ProblemNote";
@@ -21,6 +22,7 @@ export default function PassagePanel({ passage, onClose }: PassagePanelProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const place = placeIn(passage);
   const name = addressOf(place);
+  const now = placeNow(passage);
   const quote = useQuote(place.document, place.version, place.span, passage.cited_text);
   useFocus(panel, heading, name);
 
@@ -42,8 +44,10 @@ export default function PassagePanel({ passage, onClose }: PassagePanelProps) {
         </button>
       </div>
       {quote !== null && <Quote text={quote} pages={pagesOf(passage)} start={passage.start_char} marks={place.marks} />}
+      <Since citation={passage} />
       <p className="passage-links small">
         <a href={name}>{t.viewer.whole}</a>
+        {now !== null && <a href={addressOf(now)}>{t.viewer.placeNow}</a>}
       </p>
       <Cited key={name} place={place} />
     </aside>

@@ -8,6 +8,7 @@ export const viewer = {
   backToWhere: "Back",
   download: "Download original",
   whole: "Open whole document",
+  placeNow: "Show it in the current version",
   close: "Close the passage",
   panel: "The cited passage",
   quote: "The passage",

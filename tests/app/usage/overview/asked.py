@@ -9,7 +9,8 @@ import sqlalchemy as sa
 
 from app.db.answer_citations import AnswerCitationRepository, AnswerOutcome, AnswerResult
 from app.db.session import Database
-from app.db.tables.documents import app_user, feedback, tenant
+from app.db.tables.answers import feedback
+from app.db.tables.documents import app_user, tenant
 from app.db.tables.ledger import answer_outcome, api_request, usage_event
 from app.types import Components, Operation, Principal, Reservation, Role, Settlement, UsageStatus
 from app.usage.ledger.ledger import Ledger
