@@ -215,6 +215,30 @@ export interface components {
       delivered_at: number | null;
     };
     /**
+     * AnswerBlock
+     * @description A text of the answer, with the passages that it rests on.
+     */
+    AnswerBlock: {
+      /**
+       * Type
+       * @description Always `text`.
+       * @default text
+       * @constant
+       */
+      type: "text";
+      /**
+       * Text
+       * @description The text, without markers.
+       * @example Revenue rose by 12 %
+       */
+      text: string;
+      /**
+       * Citations
+       * @description Its citations; null without any.
+       */
+      citations: (components["schemas"]["CharLocation"] | components["schemas"]["PageLocation"])[] | null;
+    };
+    /**
      * AnswerBody
      * @description An answer with its footnotes, sources and token usage.
      */
@@ -268,7 +292,7 @@ export interface components {
       answer: string;
       /**
        * Finish Reason
-       * @description stop, length, cancelled or error.
+       * @description stop, length, repetition, cancelled or error.
        * @example stop
        */
       finish_reason: string;
@@ -1039,6 +1063,54 @@ export interface components {
        * @default true
        */
       cancelled: boolean;
+    };
+    /**
+     * CharLocation
+     * @description A citation by characters of a document's canonical text.
+     */
+    CharLocation: {
+      /**
+       * Type
+       * @description Always `char_location`.
+       * @default char_location
+       * @constant
+       */
+      type: "char_location";
+      /**
+       * Cited Text
+       * @description Exactly the document's text from `start_char_index` to `end_char_index`.
+       */
+      cited_text: string;
+      /**
+       * Document Index
+       * @description Number of the document among those presented, from 0.
+       * @example 0
+       */
+      document_index: number;
+      /**
+       * Document Title
+       * @description The document's name.
+       * @example report.pdf
+       */
+      document_title: string;
+      /**
+       * File Id
+       * @description The cited document.
+       * @example doc_01k9
+       */
+      file_id: string;
+      /**
+       * Start Char Index
+       * @description First character in the canonical text.
+       * @example 10233
+       */
+      start_char_index: number;
+      /**
+       * End Char Index
+       * @description One past its last character.
+       * @example 10291
+       */
+      end_char_index: number;
     };
     /**
      * ChatCompletionBody
@@ -4865,7 +4937,7 @@ export interface components {
       reason: string | null;
       /**
        * Finish Reason
-       * @description stop or length.
+       * @description stop, length or repetition.
        * @example stop
        */
       finish_reason: string;
@@ -5040,6 +5112,244 @@ export interface components {
        * @example 2025/report.pdf
        */
       archive_path: string;
+    };
+    /**
+     * MessageBody
+     * @description Anthropic's message.
+     */
+    MessageBody: {
+      /**
+       * Id
+       * @description The request's id.
+       * @example req_01k9
+       */
+      id: string;
+      /**
+       * Type
+       * @description Always `message`.
+       * @default message
+       * @constant
+       */
+      type: "message";
+      /**
+       * Role
+       * @description Always `assistant`.
+       * @default assistant
+       * @constant
+       */
+      role: "assistant";
+      /**
+       * Model
+       * @description The requested model.
+       * @example footnote
+       */
+      model: string;
+      /**
+       * Content
+       * @description The answer in blocks.
+       */
+      content: components["schemas"]["AnswerBlock"][];
+      /**
+       * Stop Reason
+       * @description `max_tokens` where the answer was cut.
+       * @enum {string}
+       */
+      stop_reason: "end_turn" | "max_tokens";
+      /**
+       * Stop Sequence
+       * @description Always null: which sequence ended it is not told.
+       */
+      stop_sequence?: string | null;
+      /** @description Tokens of all model calls. */
+      usage: components["schemas"]["MessageUsage"];
+      /** @description What Footnote knows beyond the protocol. */
+      footnote: components["schemas"]["MessageFacts"];
+    };
+    /**
+     * MessageFacts
+     * @description What Footnote knows of the answer beyond the protocol.
+     */
+    MessageFacts: {
+      /**
+       * Answered
+       * @description Whether the documents answer the question.
+       */
+      answered: boolean;
+      /**
+       * Reason
+       * @description The reason why not, as in /v1/ask; null where they do.
+       * @example null
+       */
+      reason: string | null;
+      /**
+       * Answer
+       * @description The answer with its markers.
+       * @example Revenue rose by 12 % [1].
+       */
+      answer: string;
+      /**
+       * Citations
+       * @description The footnotes as in /v1/ask, with support and verification.
+       */
+      citations: components["schemas"]["CitationBody"][];
+    };
+    /**
+     * MessageMetadata
+     * @description Data about the request.
+     */
+    MessageMetadata: {
+      /**
+       * User Id
+       * @description Accepted; usage is recorded for the key.
+       */
+      user_id?: string | null;
+    };
+    /**
+     * MessageParam
+     * @description A turn of the conversation.
+     */
+    MessageParam: {
+      /**
+       * Role
+       * @description Role of the author.
+       * @enum {string}
+       */
+      role: "user" | "assistant";
+      /**
+       * Content
+       * @description The text.
+       * @example How did revenue develop?
+       */
+      content: string | components["schemas"]["TextBlock"][];
+    };
+    /**
+     * MessageRequest
+     * @description Anthropic's request for a message. An unsupported parameter is a 400 that names it, never ignored.
+     */
+    MessageRequest: {
+      /**
+       * Temperature
+       * @description Sampling temperature; default 0: greedy and reproducible.
+       */
+      temperature?: number | null;
+      /**
+       * Top P
+       * @description Nucleus sampling: only the most probable tokens with this total probability; default 1.
+       */
+      top_p?: number | null;
+      /**
+       * Seed
+       * @description Seed of the sampler; makes a sampled answer reproducible.
+       */
+      seed?: number | null;
+      /**
+       * Model
+       * @description `footnote`, or `footnote:NAME` to ask one collection.
+       * @example footnote
+       */
+      model: string;
+      /**
+       * Max Tokens
+       * @description Maximum number of tokens to generate.
+       * @example 1024
+       */
+      max_tokens: number;
+      /**
+       * Messages
+       * @description The last one is the question.
+       * @example [
+       *       {
+       *         "content": "How did revenue develop?",
+       *         "role": "user"
+       *       }
+       *     ]
+       */
+      messages: components["schemas"]["MessageParam"][];
+      /**
+       * System
+       * @description Instructions for the answer.
+       */
+      system?: string | components["schemas"]["TextBlock"][] | null;
+      /**
+       * Stop Sequences
+       * @description Up to four strings that end the answer.
+       */
+      stop_sequences?: string[] | null;
+      /**
+       * Stream
+       * @description Stream the answer as server-sent events.
+       */
+      stream?: boolean | null;
+      /**
+       * Top K
+       * @description Draw from this many likeliest tokens.
+       */
+      top_k?: number | null;
+      /** @description Data about the request. */
+      metadata?: components["schemas"]["MessageMetadata"] | null;
+      /**
+       * Cache Control
+       * @description Accepted; common prefixes of a tenant's prompts are always cached.
+       */
+      cache_control?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Service Tier
+       * @description There is one tier.
+       */
+      service_tier?: ("auto" | "standard_only") | null;
+      /** @description Only `disabled`. */
+      thinking?: components["schemas"]["Thinking"] | null;
+      /**
+       * Tools
+       * @description Accepted and not used with `tool_choice: {"type": "none"}`; 400 otherwise.
+       */
+      tools?:
+        | {
+            [key: string]: unknown;
+          }[]
+        | null;
+      /**
+       * Tool Choice
+       * @description Only `{"type": "none"}`.
+       */
+      tool_choice?: {
+        [key: string]: unknown;
+      } | null;
+      footnote?: components["schemas"]["FootnoteOptions"];
+    };
+    /**
+     * MessageUsage
+     * @description Tokens of all model calls for the answer: their sum is `footnote.total_tokens`.
+     */
+    MessageUsage: {
+      /**
+       * Input Tokens
+       * @description Tokens read that were not cached.
+       * @example 702
+       */
+      input_tokens: number;
+      /**
+       * Cache Creation Input Tokens
+       * @description Always 0: storing in the cache has no price.
+       * @default 0
+       */
+      cache_creation_input_tokens: number;
+      /**
+       * Cache Read Input Tokens
+       * @description Tokens read from the cache.
+       * @example 128
+       */
+      cache_read_input_tokens: number;
+      /**
+       * Output Tokens
+       * @description Tokens that all model calls wrote; 0 for quotes.
+       * @example 41
+       */
+      output_tokens: number;
+      /** @description As in /v1/ask: exact counts, with components. */
+      footnote: components["schemas"]["UsageBody"];
     };
     /**
      * MetadataPatch
@@ -6539,6 +6849,54 @@ export interface components {
        *     ]
        */
       boxes: [number, number, number, number][];
+    };
+    /**
+     * PageLocation
+     * @description The pages of the same passage; it is behind the passage's `char_location`.
+     */
+    PageLocation: {
+      /**
+       * Type
+       * @description Always `page_location`.
+       * @default page_location
+       * @constant
+       */
+      type: "page_location";
+      /**
+       * Cited Text
+       * @description As in the `char_location`.
+       */
+      cited_text: string;
+      /**
+       * Document Index
+       * @description As in the `char_location`.
+       * @example 0
+       */
+      document_index: number;
+      /**
+       * Document Title
+       * @description The document's name.
+       * @example report.pdf
+       */
+      document_title: string;
+      /**
+       * File Id
+       * @description The cited document.
+       * @example doc_01k9
+       */
+      file_id: string;
+      /**
+       * Start Page Number
+       * @description First page, from 1.
+       * @example 4
+       */
+      start_page_number: number;
+      /**
+       * End Page Number
+       * @description One past the last page.
+       * @example 5
+       */
+      end_page_number: number;
     };
     /** Page[AlertBody] */
     Page_AlertBody_: {
@@ -9222,6 +9580,39 @@ export interface components {
       key?: string | null;
     };
     /**
+     * TextBlock
+     * @description A text block of a message or of the instructions; an answer's block can be sent back.
+     */
+    TextBlock: {
+      /**
+       * Type
+       * @description Only `text` is supported.
+       * @constant
+       */
+      type: "text";
+      /**
+       * Text
+       * @description The text.
+       */
+      text: string;
+      /**
+       * Citations
+       * @description Accepted, so that an answer can be sent back; not used.
+       */
+      citations?:
+        | {
+            [key: string]: unknown;
+          }[]
+        | null;
+      /**
+       * Cache Control
+       * @description Accepted; common prefixes of a tenant's prompts are always cached.
+       */
+      cache_control?: {
+        [key: string]: unknown;
+      } | null;
+    };
+    /**
      * TextContent
      * @description A piece of text.
      */
@@ -9266,6 +9657,18 @@ export interface components {
        * @description The text.
        */
       text: string;
+    };
+    /**
+     * Thinking
+     * @description Whether the model thinks aloud.
+     */
+    Thinking: {
+      /**
+       * Type
+       * @description Only `disabled`.
+       * @constant
+       */
+      type: "disabled";
     };
     /**
      * TokenCountBody
@@ -10544,7 +10947,7 @@ export interface components {
       standalone_question: string | null;
       /**
        * Finish Reason
-       * @description stop, length, cancelled or error.
+       * @description stop, length, repetition, cancelled or error.
        * @example stop
        */
       finish_reason: string;
