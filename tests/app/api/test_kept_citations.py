@@ -139,7 +139,7 @@ def test_a_wording_that_is_changed_back_is_confirmed_again(desk: Desk) -> None:
 
 def test_a_passage_that_is_not_looked_for_yet_is_not_confirmed_and_names_the_newer_version() -> None:
     cited = {
-        "document_id": "doc_1",
+        "document_id": "d",
         "version": 1,
         "start_char": 0,
         "end_char": 4,
