@@ -32,7 +32,7 @@ def configure_logging(*, level: str, json: bool) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.make_filtering_bound_logger(level),
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Lines(sys.stderr)
     handler.addFilter(_is_fit)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -45,6 +45,13 @@ def configure_logging(*, level: str, json: bool) -> None:
     root.setLevel(level.upper())
     for noisy in ("httpx", "httpcore", "sentence_transformers", "transformers", "uvicorn.access", "alembic"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+class _Lines(logging.StreamHandler[Any]):
+    """A handler that loses a line which cannot be written: Python's report of the failure quotes its arguments."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - the base class's name
+        pass
 
 
 @contextmanager

@@ -1,13 +1,20 @@
-"""app.telemetry.logs exports the engine's counters in Prometheus' format."""
+"""app.telemetry: the engine's counters in Prometheus' format, and log lines that cannot be written."""
 
+import errno
+import io
+import logging
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+import structlog
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.server.collectors import EngineCollector
+from app.telemetry.logs import configure_logging
 from app.telemetry.metrics import Metrics
 from generation.ports import Observer, Stream
 from generation.types import EngineStats, GenerationRequest, Histogram, ModelInfo, ServingPath
@@ -112,3 +119,31 @@ def test_an_engine_that_measures_no_latency_reports_none_and_a_dead_one_is_down(
 
     assert samples["up"] == 0
     assert not [name for name in samples if "seconds" in name]
+
+
+class FullDisk(io.StringIO):
+    """A log on a disk that has no room for the first write."""
+
+    full = True
+
+    def write(self, text: str, /) -> int:
+        if self.full:
+            self.full = False
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+def test_a_line_without_room_is_lost_and_nothing_quotes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = logging.getLogger()
+    monkeypatch.setattr(root, "handlers", [])
+    monkeypatch.setattr(root, "level", root.level)
+    log = FullDisk()
+    monkeypatch.setattr(sys, "stderr", log)
+    configure_logging(level="info", json=True)
+    try:
+        logging.getLogger("library").warning("read %s", "a secret")
+    finally:
+        structlog.reset_defaults()
+
+    assert not log.full
+    assert log.getvalue() == ""
