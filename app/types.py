@@ -12,6 +12,9 @@ from retrieval.types import Metadata
 DEFAULT_TENANT = "default"
 """The first tenant of every installation; its administrators without a collection limit operate the installation."""
 
+OPENID = "openid"
+"""Key id of all users that an OpenID provider signed in: they have no key."""
+
 
 class Role(StrEnum):
     """Permission level of a key, from the highest to the lowest: administer, write documents, or only read and ask."""
@@ -35,6 +38,11 @@ class Principal:
     key_id: str
     role: Role
     collections: tuple[str, ...] | None = None
+
+    @property
+    def caller(self) -> str:
+        """The name under which limits count it: the key, or the user where a provider signed them in without one."""
+        return self.key_id if self.key_id != OPENID else f"{OPENID}/{self.user_id}"
 
     @property
     def is_operator(self) -> bool:

@@ -119,7 +119,7 @@ class Admission:
         def room() -> None:
             if generates and self._waiting_tokens() >= self._most_waiting_tokens:
                 raise ServerFull(retry_after_s=self.generation_slots.retry_after_s)
-            joined.append(queue.join(principal.tenant_id, principal.key_id))
+            joined.append(queue.join(principal.tenant_id, principal.caller))
 
         end = await self.rates.begun(principal, room=room)
         (waiter,) = joined
@@ -131,7 +131,7 @@ class Admission:
             with timed("admission"):
                 await _granted(queue.start(waiter), gone, deadline=deadline)
                 if preparing is None:
-                    preparing = self.preparation_slots.join(principal.tenant_id, principal.key_id, guaranteed=True)
+                    preparing = self.preparation_slots.join(principal.tenant_id, principal.caller, guaranteed=True)
                     await _granted(self.preparation_slots.start(preparing), gone, deadline=deadline)
             slot = PreparationSlot(partial(self.preparation_slots.leave, preparing))
             token = current_slot.set(slot)

@@ -38,7 +38,7 @@ class EventStreams:
         Raises:
             RateLimited: The caller or its tenant has too many open streams. Nothing was counted.
         """
-        names = ("caller", principal.tenant_id, principal.key_id or principal.user_id), ("tenant", principal.tenant_id)
+        names = ("caller", principal.tenant_id, principal.caller), ("tenant", principal.tenant_id)
         for name in names:
             limit = self._limits[name[0]]
             if self._open[name] >= limit:

@@ -118,6 +118,6 @@ class Limited:
 def scopes_of(quotas: Quotas, principal: Principal) -> tuple[Limited, Limited]:
     """The caller's key, then its tenant: the order in which their counts are locked."""
     return (
-        Limited("key", f"key/{principal.tenant_id}/{principal.key_id}", quotas.of_key(principal)),
+        Limited("key", f"key/{principal.tenant_id}/{principal.caller}", quotas.of_key(principal)),
         Limited("tenant", f"tenant/{principal.tenant_id}", quotas.of_tenant(principal)),
     )

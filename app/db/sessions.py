@@ -15,10 +15,7 @@ from app.db.tables.documents import api_key, app_user, tenant
 from app.db.values import digest_of
 from app.errors import Unauthenticated
 from app.ids import new_id
-from app.types import Principal, Role
-
-OPENID = "openid"
-"""Stored in place of the key where a user signed in without one."""
+from app.types import OPENID, Principal, Role
 
 _of_key = sa.and_(api_key.c.id == access_session.c.key_id, api_key.c.tenant_id == access_session.c.tenant_id)
 _of_user = sa.and_(app_user.c.tenant_id == access_session.c.tenant_id, app_user.c.id == access_session.c.user_id)

@@ -74,5 +74,5 @@ def may_stop(caller: Principal, asker: Principal) -> bool:
     """
     if caller.tenant_id != asker.tenant_id:
         return False
-    itself = caller.key_id == asker.key_id or caller.user_id == asker.user_id
+    itself = caller.caller == asker.caller or caller.user_id == asker.user_id
     return itself or (caller.role is Role.ADMIN and caller.collections is None)

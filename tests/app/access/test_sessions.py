@@ -6,12 +6,12 @@ import sqlalchemy as sa
 from app.db.audit import AuditLog
 from app.db.keys import KeyRepository
 from app.db.session import Database
-from app.db.sessions import OPENID, SessionRepository
+from app.db.sessions import SessionRepository
 from app.db.tables.access import access_session
 from app.db.tenants import TenantRepository
 from app.db.users import UserRepository
 from app.errors import Conflict
-from app.types import Principal, Role
+from app.types import OPENID, Principal, Role
 
 ADMIN = Principal("default", "root", "key_0", Role.ADMIN)
 

@@ -1,5 +1,6 @@
 """app.admission.rates: requests, tokens and concurrency, of keys and of tenants."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from app.admission.token_limiter import TokenLimiter
 from app.api.gate.request_gate import rate_limit_headers
 from app.db.tables.usage_columns import Measures
 from app.errors import RateLimited
-from app.types import Operation, Principal, Role
+from app.types import OPENID, Operation, Principal, Role
 from app.usage.ledger.entry import ADJUSTMENT, Entry
 from tests.app.usage.samples import Clock, reservation
 
@@ -51,6 +52,14 @@ def test_requests_a_minute_are_counted_for_each_key():
     assert refused.value.retry_after_s in {40, 41}
     clock.now += refused.value.retry_after_s
     limited.begin(ALICE)()
+
+
+def test_users_without_keys_are_counted_one_by_one():
+    limited, _ = rates(Quota(requests_per_minute=1))
+    limited.begin(replace(ALICE, key_id=OPENID))()
+    limited.begin(replace(BOB, key_id=OPENID))()
+    with pytest.raises(RateLimited):
+        limited.begin(replace(ALICE, key_id=OPENID))
 
 
 def test_a_tenants_keys_share_its_limit_and_other_tenants_have_their_own():

@@ -6,17 +6,17 @@ import pytest
 
 from app.answering.running.registry import RunningAnswers
 from app.errors import NotFound
-from app.types import Principal, Role
+from app.types import OPENID, Principal, Role
 from tests.app.answering.metered import meter_of
 from tests.app.answering.retrieving.outlined import question
 
 ASKER = Principal("t1", "ada", "key_1", Role.READER)
 
 
-def stopped_by(caller: Principal) -> bool:
-    """Whether a caller stops an answer that `ASKER` waits for; one that may not is told that there is none."""
+def stopped_by(caller: Principal, asker: Principal = ASKER) -> bool:
+    """Whether a caller stops an answer that the asker waits for; one that may not is told that there is none."""
     running = RunningAnswers()
-    asked = question("When was it?", principal=ASKER)
+    asked = question("When was it?", principal=asker)
     meter = meter_of(asked)
     with running.during(asked, meter):
         try:
@@ -54,3 +54,9 @@ def test_the_asker_and_an_administrator_stop_an_answer(caller: Principal) -> Non
 )
 def test_nobody_else_learns_that_it_runs(caller: Principal) -> None:
     assert not stopped_by(caller)
+
+
+def test_users_without_keys_stop_their_own_answers_alone() -> None:
+    ada, eve = (Principal("t1", user, OPENID, Role.MEMBER) for user in ("ada", "eve"))
+    assert stopped_by(ada, ada)
+    assert not stopped_by(eve, ada)
