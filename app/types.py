@@ -12,8 +12,7 @@ from retrieval.types import Metadata
 DEFAULT_TENANT = "default"
 """The first tenant of every installation; its administrators without a collection limit operate the installation."""
 
-OPENID = "openid"
-"""Key id of all users that an OpenID provider signed in: they have no key."""
+OPENID = "openid"  # the key id of all users that an OpenID provider signed in: they have no key
 
 
 class Role(StrEnum):
@@ -25,8 +24,7 @@ class Role(StrEnum):
 
     def includes(self, required: "Role") -> bool:
         """Whether this role has all permissions of `required`."""
-        ranked = list(Role)
-        return ranked.index(self) <= ranked.index(required)
+        return (ranked := list(Role)).index(self) <= ranked.index(required)
 
 
 @dataclass(frozen=True, slots=True)

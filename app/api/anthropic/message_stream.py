@@ -49,29 +49,17 @@ class DocumentNumbers:
     def locations(self, citation: Citation) -> list[CharLocation | PageLocation]:
         """Where a citation's passage is: its characters, and its pages where there are any."""
         self.add([citation.document_id])
-        index = self._numbers[citation.document_id]
-        found: list[CharLocation | PageLocation] = [
-            CharLocation(
-                cited_text=citation.cited_text,
-                document_index=index,
-                document_title=citation.filename,
-                file_id=citation.document_id,
-                start_char_index=citation.start_char,
-                end_char_index=citation.end_char,
-            )
-        ]
-        if citation.page_start is not None and citation.page_end is not None:
-            found.append(
-                PageLocation(
-                    cited_text=citation.cited_text,
-                    document_index=index,
-                    document_title=citation.filename,
-                    file_id=citation.document_id,
-                    start_page_number=citation.page_start,
-                    end_page_number=citation.page_end + 1,
-                )
-            )
-        return found
+        passage: dict[str, Any] = {
+            "cited_text": citation.cited_text,
+            "document_index": self._numbers[citation.document_id],
+            "document_title": citation.filename,
+            "file_id": citation.document_id,
+        }
+        chars = CharLocation(**passage, start_char_index=citation.start_char, end_char_index=citation.end_char)
+        if citation.page_start is None or citation.page_end is None:
+            return [chars]
+        pages = PageLocation(**passage, start_page_number=citation.page_start, end_page_number=citation.page_end + 1)
+        return [chars, pages]
 
 
 class MessageWriter:

@@ -17,12 +17,11 @@ from app.api.dependencies import (
     PrincipalDep,
     RequestId,
     SettingsDep,
-    scope_for,
 )
 from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
 from app.api.openai.asking import Asked
 from app.api.openai.choices import Several, open_choices
-from app.api.openai.models import collection_of
+from app.api.openai.models import chat_scope
 from app.api.schemas.shape import problems
 from app.server.state import DocumentsState
 from app.settings import Settings
@@ -84,7 +83,6 @@ def _question(
     body: MessageRequest, corpus: DocumentsState, settings: Settings, principal: Principal, request_id: str
 ) -> Question:
     options = body.footnote
-    collection_id = collection_of(body.model, corpus, principal)
     asked = Asked.of(((turn.role, turn.text) for turn in body.messages), param="messages")
     sampling = replace(body.sampling_params(), top_k=body.top_k or 0, stop=tuple(body.stop_sequences or ()))
     question = Question(
@@ -92,13 +90,7 @@ def _question(
         endpoint="messages",
         principal=principal,
         text=asked.text,
-        scope=scope_for(
-            corpus,
-            principal,
-            collection_ids=[collection_id] if collection_id is not None else options.collection_ids,
-            document_ids=options.document_ids,
-            raw_filter=options.filter,
-        ),
+        scope=chat_scope(body.model, options, corpus, principal),
         top_k=options.top_k,
         max_context_tokens=options.max_context_tokens,
         max_output_tokens=body.max_tokens,

@@ -151,30 +151,29 @@ def text_of(content: "str | list[TextBlock]") -> str:
     return content if isinstance(content, str) else "".join(block.text for block in content)
 
 
-class CharLocation(BaseModel):
-    """A citation by characters of a document's canonical text."""
+class _Location(BaseModel):
+    """A cited passage, as every kind of location names it."""
 
     model_config = ConfigDict(extra="forbid")
 
-    type: Literal["char_location"] = Field(default="char_location", description="Always `char_location`.")
-    cited_text: str = Field(description="Exactly the document's text from `start_char_index` to `end_char_index`.")
+    cited_text: str = Field(description="Exactly the document's text of the passage.")
     document_index: int = Field(description="Number of the document among those presented, from 0.", examples=[0])
     document_title: str = Field(description="The document's name.", examples=["report.pdf"])
     file_id: str = Field(description="The cited document.", examples=["doc_01k9"])
+
+
+class CharLocation(_Location):
+    """A citation by characters of a document's canonical text."""
+
+    type: Literal["char_location"] = Field(default="char_location", description="Always `char_location`.")
     start_char_index: int = Field(description="First character in the canonical text.", examples=[10233])
     end_char_index: int = Field(description="One past its last character.", examples=[10291])
 
 
-class PageLocation(BaseModel):
+class PageLocation(_Location):
     """The pages of the same passage; it is behind the passage's `char_location`."""
 
-    model_config = ConfigDict(extra="forbid")
-
     type: Literal["page_location"] = Field(default="page_location", description="Always `page_location`.")
-    cited_text: str = Field(description="As in the `char_location`.")
-    document_index: int = Field(description="As in the `char_location`.", examples=[0])
-    document_title: str = Field(description="The document's name.", examples=["report.pdf"])
-    file_id: str = Field(description="The cited document.", examples=["doc_01k9"])
     start_page_number: int = Field(description="First page, from 1.", examples=[4])
     end_page_number: int = Field(description="One past the last page.", examples=[5])
 

@@ -18,7 +18,6 @@ from app.api.dependencies import (
     RequestId,
     ServingDep,
     SettingsDep,
-    scope_for,
 )
 from app.api.errors import failure_of
 from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
@@ -26,7 +25,7 @@ from app.api.openai.asking import Asked, refuse_logprobs_in_strict
 from app.api.openai.chat_choices import choice_of
 from app.api.openai.chat_stream import ChatStream
 from app.api.openai.choices import Several, open_choices
-from app.api.openai.models import collection_of, fingerprint
+from app.api.openai.models import chat_scope, fingerprint
 from app.api.openai.schemas.chat import (
     ChatCompletionBody,
     ChatCompletionRequest,
@@ -116,7 +115,6 @@ def _question(
     body: ChatCompletionRequest, corpus: DocumentsState, settings: Settings, principal: Principal, request_id: str
 ) -> Question:
     options = body.footnote
-    collection_id = collection_of(body.model, corpus, principal)
     asked = Asked.of(((message.role, message.text) for message in body.messages), param="messages")
     refuse_logprobs_in_strict(wanted=bool(body.logprobs), strict=settings.strict, param="logprobs")
     schema = _json_schema(body.response_format)
@@ -125,13 +123,7 @@ def _question(
         endpoint="chat.completions",
         principal=principal,
         text=asked.text,
-        scope=scope_for(
-            corpus,
-            principal,
-            collection_ids=[collection_id] if collection_id is not None else options.collection_ids,
-            document_ids=options.document_ids,
-            raw_filter=options.filter,
-        ),
+        scope=chat_scope(body.model, options, corpus, principal),
         top_k=options.top_k,
         max_context_tokens=options.max_context_tokens,
         max_output_tokens=body.max_completion_tokens or body.max_tokens,

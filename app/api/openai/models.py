@@ -8,7 +8,8 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from app.answering.generating.model_class import ModelClass
-from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, ServingDep, SettingsDep
+from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, ServingDep, SettingsDep, scope_for
+from app.api.openai.schemas.chat import FootnoteOptions
 from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ResponseBody, problems
 from app.errors import NotFound
@@ -17,6 +18,7 @@ from app.server.serving import Models, Serving
 from app.server.state import DocumentsState
 from app.settings import Settings
 from app.types import Principal
+from retrieval.types import Scope
 
 
 class ShareBody(ResponseBody):
@@ -134,6 +136,23 @@ def collection_of(model: str, corpus: DocumentsState, principal: Principal) -> s
         if collection in {found.name, found.id}:
             return found.id
     raise NotFound("There is no such collection.")
+
+
+def chat_scope(model: str, options: FootnoteOptions, corpus: DocumentsState, principal: Principal) -> Scope:
+    """The scope of a chat: the collection of the model's name, else those of the options.
+
+    Raises:
+        NotFound: The model, or a collection, does not exist for this caller.
+        InvalidFilter: The filter is malformed.
+    """
+    named = collection_of(model, corpus, principal)
+    return scope_for(
+        corpus,
+        principal,
+        collection_ids=[named] if named is not None else options.collection_ids,
+        document_ids=options.document_ids,
+        raw_filter=options.filter,
+    )
 
 
 def fingerprint(serving: Serving, models: Models) -> str:

@@ -1070,15 +1070,8 @@ export interface components {
      */
     CharLocation: {
       /**
-       * Type
-       * @description Always `char_location`.
-       * @default char_location
-       * @constant
-       */
-      type: "char_location";
-      /**
        * Cited Text
-       * @description Exactly the document's text from `start_char_index` to `end_char_index`.
+       * @description Exactly the document's text of the passage.
        */
       cited_text: string;
       /**
@@ -1099,6 +1092,13 @@ export interface components {
        * @example doc_01k9
        */
       file_id: string;
+      /**
+       * Type
+       * @description Always `char_location`.
+       * @default char_location
+       * @constant
+       */
+      type: "char_location";
       /**
        * Start Char Index
        * @description First character in the canonical text.
@@ -6856,20 +6856,13 @@ export interface components {
      */
     PageLocation: {
       /**
-       * Type
-       * @description Always `page_location`.
-       * @default page_location
-       * @constant
-       */
-      type: "page_location";
-      /**
        * Cited Text
-       * @description As in the `char_location`.
+       * @description Exactly the document's text of the passage.
        */
       cited_text: string;
       /**
        * Document Index
-       * @description As in the `char_location`.
+       * @description Number of the document among those presented, from 0.
        * @example 0
        */
       document_index: number;
@@ -6885,6 +6878,13 @@ export interface components {
        * @example doc_01k9
        */
       file_id: string;
+      /**
+       * Type
+       * @description Always `page_location`.
+       * @default page_location
+       * @constant
+       */
+      type: "page_location";
       /**
        * Start Page Number
        * @description First page, from 1.
