@@ -63,6 +63,7 @@ def test_a9_a_disk_that_fails_loses_nothing_and_is_used_again(client: Client, ac
 
 
 @pytest.mark.exhaustive
+@pytest.mark.lasting
 @pytest.mark.parametrize("failures", [1, None], ids=["once", "from then on"])
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("act", ACTS)

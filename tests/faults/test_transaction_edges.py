@@ -41,6 +41,7 @@ def test_a13_killed_at_the_edge_of_a_transaction_a_change_happens_whole_and_once
 
 
 @pytest.mark.exhaustive
+@pytest.mark.lasting
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_a13_killed_at_each_edge_of_each_transaction_every_change_happens_whole_and_once(
