@@ -35,7 +35,7 @@ class DifferenceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TextDifference:
     """Sentences of one fate: their characters in the old text and in the new one, None where they are not in it."""
 
     kind: DifferenceKind
@@ -44,10 +44,10 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TextComparison:
     """The differences in the order of the new text, and the number of sentences that have none."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[TextDifference, ...]
     unchanged: int
 
 
@@ -57,7 +57,7 @@ def compare(
     *,
     section: Callable[[Span, bool], object] = lambda _, __: None,
     pause: Callable[[float], None] = time.sleep,
-) -> Comparison:
+) -> TextComparison:
     """The differences between two texts.
 
     Args:
@@ -69,8 +69,8 @@ def compare(
 
     Example:
         >>> compare("The fee is 30 euros. It is due in May.", "The fee is 35 euros.").differences
-        (Difference(kind=<DifferenceKind.ALTERED: 'altered'>, old=Span(start_char=0, end_char=20), \
-new=Span(start_char=0, end_char=20)), Difference(kind=<DifferenceKind.REMOVED: 'removed'>, \
+        (TextDifference(kind=<DifferenceKind.ALTERED: 'altered'>, old=Span(start_char=0, end_char=20), \
+new=Span(start_char=0, end_char=20)), TextDifference(kind=<DifferenceKind.REMOVED: 'removed'>, \
 old=Span(start_char=21, end_char=38), new=None))
     """
     return _Comparing(old, new, section, pause).done()
@@ -95,7 +95,7 @@ class _Comparing:
         self._section = section
         self._pause = pause
 
-    def done(self) -> Comparison:
+    def done(self) -> TextComparison:
         pairs = self._revision.pairs
         standing = in_order(sorted(pairs.items()))
         moved = {unit: other for unit, other in pairs.items() if standing.get(unit) != other}
@@ -120,7 +120,7 @@ class _Comparing:
         joined = [*self._joined(sorted(fates, key=lambda fate: (fate.at, not fate.old, fate.old.start)))]
         told = [fate for fate in joined if not self._says_nothing(fate)]
         silent = sum(len(fate.new) for fate in joined if self._says_nothing(fate))
-        return Comparison(tuple(map(self._difference, told)), len(standing) + silent)
+        return TextComparison(tuple(map(self._difference, told)), len(standing) + silent)
 
     def _fates(self, kind: DifferenceKind, runs: Iterable[tuple[range, range]]) -> Iterator[_Fate]:
         for old, new in runs:
@@ -187,8 +187,8 @@ class _Comparing:
         """Whether so few words have moved that they may be other ones of the same letters."""
         return fate.kind is DifferenceKind.MOVED and sum(len(self._new.words[at]) for at in fate.new) < _LEAST_MOVED
 
-    def _difference(self, fate: _Fate) -> Difference:
-        return Difference(
+    def _difference(self, fate: _Fate) -> TextDifference:
+        return TextDifference(
             fate.kind,
             self._span(self._old, fate.old) if fate.old else None,
             self._span(self._new, fate.new) if fate.new else None,

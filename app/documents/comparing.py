@@ -9,7 +9,7 @@ from app.db.contents import ContentRepository
 from app.documents.occurrences import pages_of
 from app.errors import InvalidRequest
 from ingestion.builder import one_line
-from ingestion.comparison import Comparison, Difference, DifferenceKind, compare
+from ingestion.comparison import DifferenceKind, TextComparison, TextDifference, compare
 from ingestion.types import Block, BlockKind, PageRange
 from ingestion.wording import WordRun, changes
 from retrieval.types import Span
@@ -110,7 +110,7 @@ class ComparedDocuments:
         """Compare them; it takes some seconds for a thousand pages."""
         self.old = old
         self.new = new
-        self._found: Comparison = compare(
+        self._found: TextComparison = compare(
             old.words, new.words, section=lambda span, is_new: (new if is_new else old).section(span)
         )
 
@@ -144,7 +144,7 @@ class ComparedDocuments:
             characters += sum(len(side.text) for side in (old, new) if side is not None)
         return listed
 
-    def _section(self, difference: Difference) -> tuple[str, ...]:
+    def _section(self, difference: TextDifference) -> tuple[str, ...]:
         if difference.new is not None:
             return self.new.section(difference.new)
         return () if difference.old is None else self.old.section(difference.old)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.comparison import Comparison, Difference, DifferenceKind, compare, in_order
+from ingestion.comparison import DifferenceKind, TextComparison, TextDifference, compare, in_order
 from ingestion.sentence_pairs import SentencedText
 from retrieval.types import Span
 
@@ -38,7 +38,7 @@ sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(
 texts = st.lists(sentences, max_size=12).map(" ".join)
 
 
-def told(old: str, new: str, comparison: Comparison) -> list[tuple[str, str | None, str | None]]:
+def told(old: str, new: str, comparison: TextComparison) -> list[tuple[str, str | None, str | None]]:
     return [(one.kind.value, _part(old, one.old), _part(new, one.new)) for one in comparison.differences]
 
 
@@ -77,9 +77,11 @@ def test_a_row_that_grew_is_altered() -> None:
 
 
 def test_a_new_text_is_one_addition_and_an_emptied_one_is_one_removal() -> None:
-    assert compare("", "One ferry. Two ferries.").differences == (Difference(DifferenceKind.ADDED, None, Span(0, 23)),)
+    assert compare("", "One ferry. Two ferries.").differences == (
+        TextDifference(DifferenceKind.ADDED, None, Span(0, 23)),
+    )
     assert compare("One ferry. Two ferries.", "").differences == (
-        Difference(DifferenceKind.REMOVED, Span(0, 23), None),
+        TextDifference(DifferenceKind.REMOVED, Span(0, 23), None),
     )
 
 
@@ -115,7 +117,7 @@ def test_each_sentence_is_unchanged_or_in_one_difference(old: str, new: str) -> 
 
 @given(old=texts, new=texts)
 def test_additions_and_removals_change_their_sides_when_the_texts_do(old: str, new: str) -> None:
-    def only(comparison: Comparison) -> set[DifferenceKind]:
+    def only(comparison: TextComparison) -> set[DifferenceKind]:
         return {one.kind for one in comparison.differences}
 
     if not old.split() or not new.split():

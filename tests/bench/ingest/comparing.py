@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ingestion.child_extractor import ChildExtractor, find_soffice
-from ingestion.comparison import Comparison, Difference, DifferenceKind, compare
+from ingestion.comparison import DifferenceKind, TextComparison, TextDifference, compare
 from ingestion.revisions import PassageState
 from retrieval.types import Span
 from tests.bench.ingest.ageing import EditedText, Expected, texts_of
@@ -47,7 +47,7 @@ class Told:
         )
 
 
-def covering(comparison: Comparison, passage: Span) -> list[Difference]:
+def covering(comparison: TextComparison, passage: Span) -> list[TextDifference]:
     """The differences that have a character of a passage of the old text."""
     return [
         one
@@ -56,7 +56,7 @@ def covering(comparison: Comparison, passage: Span) -> list[Difference]:
     ]
 
 
-def is_told(found: Sequence[Difference], wanted: Expected) -> bool:
+def is_told(found: Sequence[TextDifference], wanted: Expected) -> bool:
     """Whether each difference over a passage is of the kind of its edit, and where the passage is now."""
     kinds: set[DifferenceKind | None] = {one.kind for one in found} or {None}
     if not kinds <= _TELLINGS[wanted.state]:
