@@ -7,7 +7,7 @@ more. No model is called.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import Match, SequenceMatcher
@@ -83,6 +83,17 @@ class Revision:
             return FoundPassage(PassageState.CURRENT if same else PassageState.MOVED, span)
         reworded = self._reworded(passage, needle, start_char)
         return _GONE if reworded is None else FoundPassage(PassageState.ALTERED, reworded)
+
+    @property
+    def pairs(self) -> Mapping[int, int]:
+        """For each sentence of the old text that is in the new one, its number there; none where it is not known."""
+        return self._pairs
+
+    @property
+    def sentences(self) -> tuple[SentencedText, SentencedText]:
+        """The old text and the new one; the old one must be known."""
+        assert self._old is not None, "asked only with both texts"
+        return self._old, self._new
 
     @cached_property
     def _same_characters(self) -> int:

@@ -124,6 +124,7 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("GET", "/v1/documents/{document_id}/chunks", _READER),
     RouteRule("GET", "/v1/documents/{document_id}/boxes", _READER),
     RouteRule("GET", "/v1/documents/{document_id}/find", _READER),
+    RouteRule("GET", "/v1/documents/{document_id}/compare", _READER, admission=_RETRIEVAL),
     RouteRule("GET", "/v1/documents/{document_id}/overview", _READER),
     RouteRule("GET", "/v1/documents/{document_id}/file", _READER),
     RouteRule("GET", "/v1/jobs", _READER),

@@ -28,6 +28,9 @@ COMMANDS = {
     "delete": CommandEntry(
         "documents", "Delete documents permanently: original files, text and vectors of all versions."
     ),
+    "compare": CommandEntry(
+        "compare", "Compare two versions of a document, or two documents: what was added, removed, altered or moved."
+    ),
     "ask": CommandEntry(
         "ask", "Ask your documents. The answer streams; its footnotes follow with file, page and quoted passage."
     ),

@@ -123,6 +123,13 @@ async def test_a_file_becomes_the_next_version_and_an_earlier_one_comes_back(
     dialog = page.get_by_role("dialog")
     live = dialog.locator(".versions li", has_text="Version 2")
     await live.get_by_text("Used for answers").wait_for()
+    await dialog.get_by_role("button", name="What changed since version 1").click()
+    await seen(page, ".compared [role=status]", "1 altered")
+    changed = dialog.locator(".compared blockquote")
+    assert [await changed.locator(mark).inner_text() for mark in ("del", "ins")] == ["three ", "five "]
+    href = await dialog.get_by_role("link", name="Show in version 2").get_attribute("href")
+    assert href is not None
+    assert href.endswith(f"{fares}?version=2&start=0&end={len(after)}")
     async with page.expect_download() as download:
         await dialog.get_by_role("link", name="Download version 1").click()
     earlier = tmp_path / "fares.txt"

@@ -19,6 +19,7 @@ ADMISSION = {
     ("POST", "/v1/messages"): GENERATION,
     ("POST", "/v1/responses"): GENERATION,
     ("POST", "/v1/search"): RETRIEVAL,
+    ("GET", "/v1/documents/{document_id}/compare"): RETRIEVAL,
     ("POST", "/v1/embeddings"): RETRIEVAL,
     ("POST", "/v1/tokens/count"): RETRIEVAL,
     ("POST", "/v1/vector_stores/{vector_store_id}/search"): RETRIEVAL,

@@ -19,6 +19,7 @@ MATRIX = {
     ("GET", "/v1/documents/{document_id}/chunks"): Role.READER,
     ("GET", "/v1/documents/{document_id}/boxes"): Role.READER,
     ("GET", "/v1/documents/{document_id}/find"): Role.READER,
+    ("GET", "/v1/documents/{document_id}/compare"): Role.READER,
     ("GET", "/v1/documents/{document_id}/overview"): Role.READER,
     ("GET", "/v1/documents/{document_id}/file"): Role.READER,
     ("GET", "/v1/jobs"): Role.READER,

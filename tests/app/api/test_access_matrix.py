@@ -65,7 +65,9 @@ REPORTS = {
     *(f"/v1/admin/overview/{of}" for of in ("unanswered", "expensive", "people")),
     *(f"/v1/admin/usage/{of}" for of in ("completions", "embeddings", "rerank", "documents")),
 }
-PARAMS = {f"/v1/documents/{{document_id}}/{of}": {"start": "0", "end": "1", "q": "x"} for of in ("boxes", "find")}
+PARAMS = {f"/v1/documents/{{document_id}}/{of}": {"start": "0", "end": "1", "q": "x"} for of in ("boxes", "find")} | {
+    "/v1/documents/{document_id}/compare": {"version": "1"}
+}
 OPENAI_IDS = {"vector_store_id", "file_id", "batch_id", "response_id"}
 IDS = {
     "document_id",

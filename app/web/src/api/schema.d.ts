@@ -1065,6 +1065,37 @@ export interface components {
       cancelled: boolean;
     };
     /**
+     * ChangeCountsBody
+     * @description The number of changes by kind, and of sentences without one.
+     */
+    ChangeCountsBody: {
+      /**
+       * Added
+       * @description Passages that only the new version has.
+       */
+      added: number;
+      /**
+       * Removed
+       * @description Passages that only the old version has.
+       */
+      removed: number;
+      /**
+       * Altered
+       * @description Passages in another wording.
+       */
+      altered: number;
+      /**
+       * Moved
+       * @description Passages that stand elsewhere, word for word.
+       */
+      moved: number;
+      /**
+       * Unchanged
+       * @description Sentences without a change.
+       */
+      unchanged: number;
+    };
+    /**
      * CharLocation
      * @description A citation by characters of a document's canonical text.
      */
@@ -1683,6 +1714,126 @@ export interface components {
       metadata?: {
         [key: string]: (string | number | boolean | null) | (string | number | boolean | null)[];
       } | null;
+    };
+    /**
+     * ComparedChangeBody
+     * @description A change between the two versions.
+     */
+    ComparedChangeBody: {
+      /** @description `added`, `removed`, `altered`, or `moved`: the same words elsewhere. */
+      kind: components["schemas"]["DifferenceKind"];
+      /**
+       * Section
+       * @description The headings around it, outermost first.
+       * @example [
+       *       "Terms",
+       *       "Notice"
+       *     ]
+       */
+      section: string[];
+      /** @description The passage before; null where it was added. */
+      old: components["schemas"]["ComparedPassageBody"] | null;
+      /** @description The passage after; null where it was removed. */
+      new: components["schemas"]["ComparedPassageBody"] | null;
+      /**
+       * Words
+       * @description Of an altered passage: the runs of both wordings, in reading order.
+       */
+      words: components["schemas"]["WordRunBody"][];
+    };
+    /**
+     * ComparedPassageBody
+     * @description A passage of one of the two versions; it can be cited by its characters.
+     */
+    ComparedPassageBody: {
+      /**
+       * Start Char
+       * @description First character in the canonical text of its version.
+       * @example 120
+       */
+      start_char: number;
+      /**
+       * End Char
+       * @description One past its last character.
+       * @example 149
+       */
+      end_char: number;
+      /**
+       * Page Start
+       * @description Its page, slide or sheet; null for formats without.
+       * @example 4
+       */
+      page_start: number | null;
+      /**
+       * Page End
+       * @description Its last page.
+       * @example 4
+       */
+      page_end: number | null;
+      /**
+       * Text
+       * @description Exactly these characters.
+       * @example The notice period is 60 days.
+       */
+      text: string;
+    };
+    /**
+     * ComparedSideBody
+     * @description One of the two versions.
+     */
+    ComparedSideBody: {
+      /**
+       * Document Id
+       * @description The document.
+       * @example doc_1
+       */
+      document_id: string;
+      /**
+       * Version
+       * @description The version.
+       * @example 1
+       */
+      version: number;
+      /**
+       * Title
+       * @description Its title, as it declares or shows it, else the words of its name.
+       */
+      title: string | null;
+    };
+    /**
+     * ComparisonBody
+     * @description A page of the changes between two versions, in the order of the new one.
+     */
+    ComparisonBody: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /** @description The version that is compared with. */
+      old: components["schemas"]["ComparedSideBody"];
+      /** @description The live version of the document in the path. */
+      new: components["schemas"]["ComparedSideBody"];
+      /** @description All changes, those of other pages included. */
+      counts: components["schemas"]["ChangeCountsBody"];
+      /**
+       * Data
+       * @description The changes of this page.
+       */
+      data: components["schemas"]["ComparedChangeBody"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       * @example false
+       */
+      has_more: boolean;
+      /**
+       * Next Cursor
+       * @description Pass as `cursor` to get the next page; null on the last.
+       */
+      next_cursor: string | null;
     };
     /**
      * CompletionsResult
@@ -2330,6 +2481,12 @@ export interface components {
        */
       deleted: true;
     };
+    /**
+     * DifferenceKind
+     * @description What became of sentences between two texts.
+     * @enum {string}
+     */
+    DifferenceKind: "added" | "removed" | "altered" | "moved";
     /**
      * DocumentBody
      * @description A document.
@@ -10686,6 +10843,24 @@ export interface components {
        * @example 5369
        */
       headroom: number;
+    };
+    /**
+     * WordRunBody
+     * @description Words that both wordings have, or one of them.
+     */
+    WordRunBody: {
+      /**
+       * Kind
+       * @description `equal`, `removed` or `added`.
+       * @enum {string}
+       */
+      kind: "equal" | "removed" | "added";
+      /**
+       * Text
+       * @description The words, with the white space behind them.
+       * @example 60
+       */
+      text: string;
     };
     /**
      * WordsBody

@@ -55,6 +55,10 @@ export interface Page<Item> {
 
 export type DocumentStatus = Schemas["DocumentStatus"];
 export type DocumentVersion = Schemas["VersionBody"];
+/** What changed between two versions, by pages. */
+export type Comparison = Schemas["ComparisonBody"];
+/** A change between two versions. */
+export type ComparedChange = Comparison["data"][number];
 export type Archive = Schemas["ArchiveBody"];
 /** A document's or a collection's own fields. */
 export type Metadata = Document["metadata"];

@@ -1,16 +1,19 @@
 /** A document's versions, each of which can still be read. */
 import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { address } from "../api/http";
 import type { Document } from "../api/types";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
 import { addressOf } from "../viewer/place";
+import { Changes } from "./Changes";
 import { listVersions } from "./server";
 import { fullTime, sizeWords } from "./words";
 
 export function Versions({ document }: { document: Document }) {
   const words = t.documents.versions;
   const { id } = document;
+  const [compared, setCompared] = useState<number | null>(null);
   const list = useQuery({
     queryKey: ["documents", "versions", id, document.version],
     queryFn: ({ signal }) => listVersions(id, signal),
@@ -34,6 +37,16 @@ export function Versions({ document }: { document: Document }) {
               </span>
             </span>
             <span className="row">
+              {indexed !== null && !live && (
+                <button
+                  type="button"
+                  aria-expanded={compared === version}
+                  aria-label={words.compareVersion(version)}
+                  onClick={() => setCompared(compared === version ? null : version)}
+                >
+                  {words.compare}
+                </button>
+              )}
               {indexed !== null && (
                 <a
                   className="button"
@@ -52,6 +65,7 @@ export function Versions({ document }: { document: Document }) {
                 {words.download}
               </a>
             </span>
+            {compared === version && <Changes document={id} version={version} live={document.live_version} />}
           </li>
         ))}
       </ul>

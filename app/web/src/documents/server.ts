@@ -1,7 +1,16 @@
 /** The requests of the documents screens. */
 import { eventsOf } from "../api/events";
 import { Problem, request, send } from "../api/http";
-import type { Archive, Collection, Document, DocumentStatus, DocumentVersion, Metadata, Page } from "../api/types";
+import type {
+  Archive,
+  Collection,
+  Comparison,
+  Document,
+  DocumentStatus,
+  DocumentVersion,
+  Metadata,
+  Page,
+} from "../api/types";
 import { upload as sendFile } from "./upload";
 import type { Server } from "./uploads";
 
@@ -68,6 +77,19 @@ export async function addAddress(url: string, collectionId: string | null): Prom
 
 export function listVersions(id: string, signal: AbortSignal): Promise<Page<DocumentVersion>> {
   return request(`v1/documents/${encodeURIComponent(id)}/versions`, { query: { limit: LARGEST_PAGE }, signal });
+}
+
+/** What changed from an earlier version to the one that is used for answers. */
+export function compareVersions(
+  id: string,
+  version: number,
+  cursor: string | null,
+  signal: AbortSignal,
+): Promise<Comparison> {
+  return request(`v1/documents/${encodeURIComponent(id)}/compare`, {
+    query: { version, limit: PAGE, cursor },
+    signal,
+  });
 }
 
 export function changeMetadata(id: string, metadata: Metadata): Promise<Document> {

@@ -203,6 +203,14 @@ export const documents = {
     openVersion: (version: number) => `Open version ${version}`,
     downloadVersion: (version: number) => `Download version ${version}`,
     download: "Download",
+    compare: "What changed since",
+    compareVersion: (version: number) => `What changed since version ${version}`,
+    comparing: "Comparing …",
+    equal: "No word is different.",
+    kinds: { added: "Added", removed: "Removed", altered: "Altered", moved: "Moved" },
+    numbers: (kind: string, count: string) => `${count} ${kind.toLowerCase()}`,
+    page: (page: number) => `page ${page}`,
+    showPassage: (version: number) => `Show in version ${version}`,
   },
 
   metadata: {
