@@ -35,19 +35,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose how many examples Hypothesis tries."""
+    """Choose how many examples Hypothesis tries, and keep the order of `pytest_collection_modifyitems`."""
     if config.getoption("exhaustive"):
         settings.load_profile("exhaustive")
+    config.option.loadscopereorder = False  # xdist begins with the files of the most tests, which are not the slowest
+
+
+# What takes longest begins first, so that no process of the run ends long before the others.
+_LONGEST = ("tests/e2e", "tests/web", "tests/ingestion", "tests/fuzz", "tests/scale", "tests/golden", "tests/faults")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests marked `exhaustive`, except with `--exhaustive` or where `-m` names the mark."""
+    items.sort(key=_place)  # stable: a file's tests stay in their order
     if config.getoption("exhaustive") or "exhaustive" in config.getoption("markexpr"):
         return
     left_out = [item for item in items if item.get_closest_marker("exhaustive") is not None]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item.get_closest_marker("exhaustive") is None]
+
+
+def _place(item: pytest.Item) -> int:
+    return next((at for at, folder in enumerate(_LONGEST) if item.nodeid.startswith(f"{folder}/")), len(_LONGEST))
 
 
 @pytest.fixture(scope="session", autouse=True)
