@@ -1,7 +1,4 @@
-"""Value types that several packages of `app` share: tenants and keys, documents and jobs, ledger rows.
-
-The module imports only `retrieval.types`, so every package may import it. All times are Unix seconds.
-"""
+"""Value types that packages of `app` share; it imports `retrieval.types` alone. All times are Unix seconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -76,7 +73,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A named group of a tenant's documents."""
+    """A named group of a tenant's documents, and how models are to word answers from it alone."""
 
     id: str
     tenant_id: str
@@ -84,6 +81,7 @@ class Collection:
     metadata: Metadata
     created_at: float
     documents: int
+    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,21 @@ from app.db.values import KEEP
 from app.errors import Forbidden
 from app.types import Collection
 
+MOST_INSTRUCTIONS = 2_000
+"""Characters."""
+
+_INSTRUCTIONS = (
+    "How a language model is to word answers to questions that are asked of this collection alone: tone, length, "
+    "terms. They come before a request's own. Quotes are words of the documents, so they stay as they are."
+)
+
 
 class NewCollection(RequestBody):
     """A collection to create."""
 
     name: str = Field(min_length=1, max_length=200, description="Unique per tenant.", examples=["contracts"])
     metadata: NewMetadata = Field(default_factory=dict, description="Your own fields.")
+    instructions: str = Field(default="", max_length=MOST_INSTRUCTIONS, description=_INSTRUCTIONS, examples=[""])
 
 
 class CollectionPatch(RequestBody):
@@ -29,6 +38,7 @@ class CollectionPatch(RequestBody):
 
     name: str | None = Field(default=None, min_length=1, max_length=200, description="A new name.")
     metadata: NewMetadata | None = Field(default=None, description="Replaces the metadata.")
+    instructions: str | None = Field(default=None, max_length=MOST_INSTRUCTIONS, description="Replaces them.")
 
 
 class CollectionBody(ResponseBody):
@@ -38,6 +48,7 @@ class CollectionBody(ResponseBody):
     object: Literal["collection"] = Field(default="collection", description="Always `collection`.")
     name: str = Field(description="Its name.", examples=["default"])
     metadata: Metadata = Field(description="Your own fields.")
+    instructions: str = Field(description=_INSTRUCTIONS, examples=["Answer in two sentences."])
     documents: int = Field(description="Number of documents in it.", examples=[3])
     created_at: str = Field(description="RFC 3339 UTC.")
 
@@ -48,6 +59,7 @@ class CollectionBody(ResponseBody):
             id=collection.id,
             name=collection.name,
             metadata=dict(collection.metadata),
+            instructions=collection.instructions,
             documents=collection.documents,
             created_at=rfc3339(collection.created_at),
         )
@@ -61,7 +73,9 @@ def create_collection(body: NewCollection, corpus: CorpusDep, principal: Princip
     """Create a group of documents. Keys and questions can be limited to collections."""
     if principal.collections is not None:
         raise Forbidden("A key that is limited to collections cannot create new ones.")
-    made = corpus.collections.create(principal.tenant_id, body.name, metadata=checked_metadata(body.metadata))
+    made = corpus.collections.create(
+        principal.tenant_id, body.name, metadata=checked_metadata(body.metadata), instructions=body.instructions
+    )
     return CollectionBody.of(made)
 
 
@@ -84,7 +98,7 @@ def read_collection(collection_id: Id, corpus: CorpusDep, principal: PrincipalDe
 def patch_collection(
     collection_id: Id, body: CollectionPatch, corpus: CorpusDep, principal: PrincipalDep
 ) -> CollectionBody:
-    """Rename it or replace its metadata."""
+    """Rename it, or replace its metadata or its instructions."""
     visible_collection(corpus, principal, collection_id)
     changed = corpus.collections.update(
         collection_id,
@@ -92,6 +106,7 @@ def patch_collection(
         allowed=principal.collections,
         name=body.name if body.name is not None else KEEP,
         metadata=checked_metadata(body.metadata) if body.metadata is not None else KEEP,
+        instructions=body.instructions if body.instructions is not None else KEEP,
     )
     return CollectionBody.of(changed)
 

@@ -17,7 +17,7 @@ from app.db.values import KEEP, Keep, require_metadata, require_text
 from app.errors import Conflict, NotFound
 from app.ids import new_id
 from app.types import Collection
-from retrieval.types import Metadata
+from retrieval.types import Metadata, Scope
 
 DEFAULT_NAME = "default"
 
@@ -43,18 +43,21 @@ class CollectionRepository:
         self._database = database
         self._clock = clock
 
-    def create(self, tenant_id: str, name: str, *, metadata: Metadata | None = None) -> Collection:
+    def create(
+        self, tenant_id: str, name: str, *, metadata: Metadata | None = None, instructions: str = ""
+    ) -> Collection:
         """A new, empty collection.
 
         Raises:
             Conflict: The tenant has one of this name.
-            InvalidRequest: A name or metadata that cannot be stored.
+            InvalidRequest: A name, metadata or instructions that cannot be stored.
         """
         require_text(name, param="name")
+        require_text(instructions, param="instructions")
         require_metadata(metadata or {})
         try:
             with self._database.write() as connection:
-                return self._insert(connection, tenant_id, name, metadata or {})
+                return self._insert(connection, tenant_id, name, metadata or {}, instructions)
         except exc.IntegrityError as error:
             raise Conflict("There is a collection of this name already.") from error
 
@@ -89,6 +92,16 @@ class CollectionRepository:
         with self._database.read() as connection:
             return _find(connection, collection_id, tenant_id, allowed)
 
+    def instructions(self, scope: Scope) -> str:
+        """The instructions of the one collection that a scope names; empty where it names none or several."""
+        if scope.collection_ids is None or len(scope.collection_ids) != 1:
+            return ""
+        query = sa.select(collection.c.instructions).where(
+            collection.c.id == scope.collection_ids[0], collection.c.tenant_id == scope.tenant_id
+        )
+        with self._database.read() as connection:
+            return connection.execute(query).scalar() or ""
+
     def update(
         self,
         collection_id: str,
@@ -97,13 +110,14 @@ class CollectionRepository:
         allowed: tuple[str, ...] | None = None,
         name: str | Keep = KEEP,
         metadata: Metadata | Keep = KEEP,
+        instructions: str | Keep = KEEP,
     ) -> Collection:
-        """Change the name, the metadata or both.
+        """Change the name, the metadata, the instructions, or several of them.
 
         Raises:
             NotFound: No such collection.
             Conflict: The tenant has another of this name.
-            InvalidRequest: A name or metadata that cannot be stored.
+            InvalidRequest: A name, metadata or instructions that cannot be stored.
         """
         changes: dict[str, Any] = {}
         if not isinstance(name, Keep):
@@ -112,6 +126,9 @@ class CollectionRepository:
         if not isinstance(metadata, Keep):
             require_metadata(metadata)
             changes["metadata"] = dict(metadata)
+        if not isinstance(instructions, Keep):
+            require_text(instructions, param="instructions")
+            changes["instructions"] = instructions
         try:
             with self._database.write() as connection:
                 found = _find(connection, collection_id, tenant_id, allowed)
@@ -157,17 +174,15 @@ class CollectionRepository:
             forget_answers(connection, tenant_id)
             return removal
 
-    def _insert(self, connection: sa.Connection, tenant_id: str, name: str, metadata: Metadata) -> Collection:
+    def _insert(
+        self, connection: sa.Connection, tenant_id: str, name: str, metadata: Metadata, instructions: str
+    ) -> Collection:
         now, collection_id = self._clock(), new_id("col")
         ensure_tenant(connection, tenant_id, now=now)
-        connection.execute(
-            sa.insert(collection).values(
-                id=collection_id, tenant_id=tenant_id, name=name, metadata=dict(metadata), created_at=now
-            )
-        )
-        return Collection(
-            id=collection_id, tenant_id=tenant_id, name=name, metadata=metadata, created_at=now, documents=0
-        )
+        made = Collection(collection_id, tenant_id, name, metadata, now, documents=0, instructions=instructions)
+        values = {"metadata": dict(metadata), "created_at": now, "instructions": instructions}
+        connection.execute(sa.insert(collection).values(id=collection_id, tenant_id=tenant_id, name=name, **values))
+        return made
 
 
 def _find(connection: sa.Connection, collection_id: str, tenant_id: str, allowed: tuple[str, ...] | None) -> Collection:
@@ -188,4 +203,5 @@ def _to_collection(row: sa.Row[Any]) -> Collection:
         metadata=row.metadata,
         created_at=row.created_at,
         documents=row.documents,
+        instructions=row.instructions,
     )

@@ -34,6 +34,7 @@ from app.db.answer_citations import AnswerCitationRepository
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.catalogue import CatalogueRepository
 from app.db.chunks import ChunkRepository
+from app.db.collections import CollectionRepository
 from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
 from app.db.document_names import DocumentNames
@@ -215,6 +216,7 @@ class Assembly:
                 conversations=conversations,
                 replies=CatalogueReplies(catalogue, meant),
                 rewriter=Rewriter(tokenizer=tokenizer) if by_model else None,
+                instructions=CollectionRepository(self.database).instructions,
             ),
             retriever=Retriever(
                 finder=finder,

@@ -1,6 +1,6 @@
 """Understands a question: replies that need no search, its conversation, and the question that stands for it alone."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.conversations.conversations import Conversations
@@ -14,6 +14,7 @@ from app.answering.understanding.followup.continuation import goes_on
 from app.answering.understanding.followup.model import Rewriter
 from app.answering.understanding.followup.rules import stand_alone
 from app.types import KeptTurn
+from retrieval.types import Scope
 
 _CITED = 3  # footnotes of an answer that are read for antecedents
 
@@ -38,12 +39,21 @@ class Understanding:
     """
 
     def __init__(
-        self, *, conversations: Conversations, replies: CatalogueReplies, rewriter: Rewriter | None = None
+        self,
+        *,
+        conversations: Conversations,
+        replies: CatalogueReplies,
+        rewriter: Rewriter | None = None,
+        instructions: Callable[[Scope], str] = lambda _: "",
     ) -> None:
-        """Without a rewriter follow-ups are rewritten by rules alone."""
+        """Without a rewriter follow-ups are rewritten by rules alone.
+
+        `instructions` are those of the collection that is asked, read from the database.
+        """
         self._conversations = conversations
         self._replies = replies
         self._rewriter = rewriter
+        self._instructions = instructions
 
     def at_once(self, question: Question) -> Reply | None:
         """The reply to small talk; None for every other question.
@@ -57,7 +67,9 @@ class Understanding:
         return None if text is None else Reply(question=self._joined(question), text=text)
 
     def understood(self, question: Question, meter: Meter) -> Question | Reply:
-        """The question with its conversation's history, rewritten to stand alone; or the question back which is meant.
+        """The question with its history and the instructions of its collection, rewritten to stand alone.
+
+        Or the question back, which document is meant.
 
         Raises:
             BudgetExceeded: The language model that rewrites was not called.
@@ -67,6 +79,8 @@ class Understanding:
         if self._rewriter is not None and question.standalone is not None and not question.dry_run:
             question = self._rewriter.rewritten(question, meter=meter)
         text = self._replies.which(question)
+        if text is None and (instructions := self._instructions(question.scope)):
+            question = replace(question, instructions="\n".join(filter(None, (instructions, question.instructions))))
         return question if text is None else Reply(question=question, text=text, asks=True)
 
     def _joined(self, question: Question) -> Question:

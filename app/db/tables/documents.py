@@ -79,6 +79,7 @@ collection = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("metadata", _Queryable, nullable=False),
     sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("instructions", sa.Text, nullable=False, server_default=sa.text("''")),
     sa.UniqueConstraint("tenant_id", "name"),
 )
 

@@ -102,3 +102,17 @@ def test_a_collection_with_documents_goes_by_force_and_takes_them_along(database
     assert (removal.documents, len(removal.originals)) == (2, 2)
     assert [each.id for each in library.documents.list(tenant_id="t1", limit=9)[0]] == [kept.id]
     assert library.jobs.queued() == 1
+
+
+def test_the_instructions_of_the_one_collection_in_a_scope_are_read(collections: CollectionRepository) -> None:
+    brief = collections.create("t1", "reports", instructions="Be brief.").id
+    other = collections.create("t1", "letters").id
+    collections.update(other, tenant_id="t1", instructions="Quote names.")
+
+    def read(*ids: str, tenant_id: str = "t1") -> str:
+        return collections.instructions(Scope(tenant_id=tenant_id, collection_ids=ids or None))
+
+    assert (read(brief), read(other)) == ("Be brief.", "Quote names.")
+    assert (read(), read(brief, other), read("col_none"), read(brief, tenant_id="t2")) == ("", "", "", "")
+    collections.update(brief, tenant_id="t1", name="papers")
+    assert collections.get(brief, tenant_id="t1").instructions == "Be brief."

@@ -63,6 +63,11 @@ export function renameCollection(id: string, name: string): Promise<Collection> 
   return request(`v1/collections/${encodeURIComponent(id)}`, { method: "PATCH", body: { name } });
 }
 
+/** Says how a language model is to word answers from a collection. */
+export function instructCollection(id: string, instructions: string): Promise<Collection> {
+  return request(`v1/collections/${encodeURIComponent(id)}`, { method: "PATCH", body: { instructions } });
+}
+
 /** Deletes a collection and, with `force`, the documents in it. */
 export async function deleteCollection(id: string, force: boolean): Promise<void> {
   await send(`v1/collections/${encodeURIComponent(id)}`, { method: "DELETE", query: { force } });

@@ -98,6 +98,9 @@ export const documents = {
     make: "New collection",
     rename: "Rename",
     delete: "Delete",
+    instructions: "Instructions",
+    instructionsExplain:
+      "How a language model is to word answers when only this collection is asked: tone, length, terms. Quotes stay as the documents have them.",
     name: "Name",
     save: "Save",
     create: "Create",
