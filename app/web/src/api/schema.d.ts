@@ -1686,6 +1686,12 @@ export interface components {
         [key: string]: (string | number | boolean | null) | (string | number | boolean | null)[];
       };
       /**
+       * Instructions
+       * @description How a language model is to word answers to questions that are asked of this collection alone: tone, length, terms. They come before a request's own. Quotes are words of the documents, so they stay as they are.
+       * @example Answer in two sentences.
+       */
+      instructions: string;
+      /**
        * Documents
        * @description Number of documents in it.
        * @example 3
@@ -1714,6 +1720,11 @@ export interface components {
       metadata?: {
         [key: string]: (string | number | boolean | null) | (string | number | boolean | null)[];
       } | null;
+      /**
+       * Instructions
+       * @description Replaces them.
+       */
+      instructions?: string | null;
     };
     /**
      * ComparedChangeBody
@@ -5858,6 +5869,13 @@ export interface components {
       metadata?: {
         [key: string]: (string | number | boolean | null) | (string | number | boolean | null)[];
       };
+      /**
+       * Instructions
+       * @description How a language model is to word answers to questions that are asked of this collection alone: tone, length, terms. They come before a request's own. Quotes are words of the documents, so they stay as they are.
+       * @default
+       * @example
+       */
+      instructions: string;
     };
     /**
      * NewConversation
