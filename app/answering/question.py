@@ -14,6 +14,9 @@ from retrieval.types import Scope, SearchMode
 MAX_CHOICES = 8
 """Most answers to one request."""
 
+AnswerLength = Literal["short", "normal", "long"]
+"""How much of what the documents say is told: the likeliest quote or a sentence, some, or all of it."""
+
 GREEDY = SamplingParams(max_tokens=1)
 """How tokens are chosen where nothing is asked for: always the likeliest; `max_tokens` is set before generation."""
 
@@ -80,7 +83,7 @@ class Question:
     `choice` numbers the answers to one request, from 0. `preferred` are ids of documents, those that the last
     answer cited: their passages are preferred (`app.answering.retrieving.finder`). `alone` asks in a conversation
     without its earlier turns: nothing is rewritten, shown to the model or preferred because of them. `min_score` in
-    [0, 1] is the least score of a hit (`Scores.ranking`).
+    [0, 1] is the least score of a hit (`Scores.ranking`). `length` is how much of what the documents say is told.
     """
 
     request_id: str
@@ -109,6 +112,7 @@ class Question:
     strict: bool = False
     preferred: tuple[str, ...] = ()
     alone: bool = False
+    length: AnswerLength = "normal"
 
     @property
     def as_asked(self) -> str:

@@ -153,6 +153,7 @@ def _question(
         strict=settings.strict if body.strict is None else body.strict,
         on_no_evidence=body.on_no_evidence,
         dry_run=body.dry_run,
+        length=body.length,
         format=body.format,
         json_schema=_json_schema(body),
     )

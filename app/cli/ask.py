@@ -32,6 +32,7 @@ def ask(
     max_output_tokens: Annotated[int | None, typer.Option(help="Most tokens to generate.")] = None,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
     seed: Annotated[int | None, typer.Option(help="Makes a sampled answer reproducible.")] = None,
+    length: Annotated[str, typer.Option(help="How much is told: short, normal or long.")] = "normal",
 ) -> None:
     """Ask your documents. The answer streams; its footnotes follow with file, page and quoted passage."""
     console = Console(highlight=False)
@@ -42,6 +43,7 @@ def ask(
             "temperature": temperature,
             "seed": seed,
             "max_output_tokens": max_output_tokens,
+            "length": length,
             "stream": True,
         }
         if collection is not None:

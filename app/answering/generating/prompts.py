@@ -21,6 +21,10 @@ from retrieval.types import Context, Source, Span
 _WHOLE_BLOCK = 64  # tokens; no cache has larger blocks
 _REPEATED = 6  # at most 1/6 of the context is for sentences that are repeated behind the question
 _SENTENCES = 2  # the most that the model is pointed at
+_LENGTHS = {
+    "short": "Answer in one short sentence.",
+    "long": "Answer in full: tell everything that the sources say about it.",
+}
 
 
 def reading_order(tokenizer: Tokenizer, *, head: Sequence[int], cached: Callable[[Sequence[int]], int]) -> Order:
@@ -123,7 +127,9 @@ class Prompts:
             question=question.text,
             context=context,
             history=question.history,
-            instructions="\n".join(filter(None, (question.instructions, answer_in(question.text)))),
+            instructions="\n".join(
+                filter(None, (question.instructions, _LENGTHS.get(question.length), answer_in(question.text)))
+            ),
             grounded=grounded,
             json_schema=question.json_schema,
             highlights=highlights(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.answering.languages.question_kind import asks_for_several, compared
+from app.answering.question import AnswerLength
 from app.answering.quoting.candidates import Candidate
 from app.answering.quoting.headings import behind_heading, headings_of
 from retrieval.words import terms
@@ -47,11 +48,19 @@ SEVERAL = Breadth(most=6, nearly=0.2, embedded=24, judged=16, joined=600)
 """For a question with several answers: every candidate that matches."""
 
 
-def breadth_of(question: str) -> Breadth:
+_FEWER = 1, 3  # quotes of a short answer, to a question with one answer and with several
+_MORE = 6, 12  # those of a long one
+
+
+def breadth_of(question: str, length: AnswerLength = "normal") -> Breadth:
     """The breadth for the answer to a question."""
-    if not asks_for_several(question):
-        return ONE
-    return replace(SEVERAL, sides=compared(question) or ())
+    several = asks_for_several(question)
+    breadth = replace(SEVERAL, sides=compared(question) or ()) if several else ONE
+    if length == "short":
+        return replace(breadth, most=_FEWER[several])
+    if length == "long":
+        return replace(breadth, most=_MORE[several], nearly=SEVERAL.nearly, embedded=SEVERAL.embedded)
+    return breadth
 
 
 def chosen(

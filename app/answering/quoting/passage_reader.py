@@ -156,7 +156,7 @@ class PassageReader:
                     answered=answered,
                     nearest=min(NEAREST, answered),
                     metering=metered,
-                    breadth=breadth_of(question),
+                    breadth=breadth_of(question, grounding.question.length),
                     question_vector=grounding.retrieved.vector,
                 )
             )

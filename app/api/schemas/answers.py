@@ -8,6 +8,7 @@ from app.answering.answers.answer import AbstentionReport, Answer, SourceReport,
 from app.answering.answers.parts import Reason
 from app.answering.citing.citation import Citation
 from app.answering.formats.answer_formats import Format
+from app.answering.question import AnswerLength
 from app.api.schemas.bounds import LARGEST_INTEGER, MOST_QUESTION, Described, Id
 from app.api.schemas.parts import PartBody, QuotedSpanBody, SpanBody, part_body
 from app.api.schemas.sampling import SamplingFields
@@ -93,6 +94,11 @@ class AskRequest(SamplingFields, Scoped):
         "false, your schema is not used and `answer` is a sentence. A keyword that cannot be enforced is a 422 that "
         "names it.",
         examples=[None],
+    )
+    length: AnswerLength = Field(
+        default="normal",
+        description="How much is told: `short` is the likeliest quote alone, or a sentence; `long` is everything the "
+        "passages say about it.",
     )
     strict: bool | None = Field(
         default=None,

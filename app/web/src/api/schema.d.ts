@@ -499,6 +499,13 @@ export interface components {
         [key: string]: unknown;
       } | null;
       /**
+       * Length
+       * @description How much is told: `short` is the likeliest quote alone, or a sentence; `long` is everything the passages say about it.
+       * @default normal
+       * @enum {string}
+       */
+      length: "short" | "normal" | "long";
+      /**
        * Strict
        * @description Remove unverified sentences from the answer; default: the server's setting (no). No effect on JSON.
        */

@@ -2,7 +2,7 @@
 import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef } from "react";
 import { t } from "../strings";
 import { ROOMY, useMedia } from "./media";
-import type { Draft } from "./runs";
+import type { Draft, Length } from "./runs";
 import { ScopePicker } from "./ScopePicker";
 import type { Turn } from "./turn";
 
@@ -66,7 +66,21 @@ export function Composer({ draft, onDraft, running, followUp, onAsk, onStop, onL
           <span aria-hidden="true">↓</span> {words.latest}
         </button>
       )}
-      <ScopePicker scope={draft.scope} onChange={(scope) => onDraft({ ...draft, scope })} />
+      <div className="row ask-limits">
+        <ScopePicker scope={draft.scope} onChange={(scope) => onDraft({ ...draft, scope })} />
+        <select
+          className="ask-length"
+          aria-label={words.length}
+          value={draft.length}
+          onChange={(event) => onDraft({ ...draft, length: event.target.value as Length })}
+        >
+          {(["short", "normal", "long"] as const).map((length) => (
+            <option key={length} value={length}>
+              {words.lengths[length]}
+            </option>
+          ))}
+        </select>
+      </div>
       <div className="ask-write">
         <label htmlFor={id} className="visually-hidden">
           {words.label}

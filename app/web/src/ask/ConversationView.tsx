@@ -50,7 +50,7 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
   /** Asks what an earlier turn asked, changed or not, where that was looked for. */
   function askFrom(turn: Turn, question: string, alone: boolean) {
     follow();
-    void runs.ask({ conversation, question, scope: turn.scope, alone }, onBegun);
+    void runs.ask({ conversation, question, scope: turn.scope, length: draft.length, alone }, onBegun);
   }
 
   function ask(question: string, instead?: Turn) {
@@ -61,7 +61,7 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
     const replaced =
       instead !== undefined && instead.text === "" && instead.state !== "done" ? { instead: instead.key } : {};
     if (instead === undefined) runs.setDraft(conversation, { ...draft, text: "" });
-    void runs.ask({ conversation, question, scope, alone, ...replaced }, onBegun);
+    void runs.ask({ conversation, question, scope, length: draft.length, alone, ...replaced }, onBegun);
   }
 
   return (

@@ -4,7 +4,7 @@ import type { QueryClient } from "@tanstack/react-query";
 import { useSyncExternalStore } from "react";
 import { eventsOf } from "../api/events";
 import { Problem, request, send } from "../api/http";
-import type { Conversation, Session } from "../api/types";
+import type { AskRequest, Conversation, Session } from "../api/types";
 import { conversationsChanged } from "./acrossTabs";
 import { whenReady } from "./readiness";
 import { EVERYTHING, type Scope, scopeBody } from "./scope";
@@ -14,12 +14,23 @@ import { applied, isRunning, newTurn, type Turn } from "./turn";
 export interface Draft {
   text: string;
   scope: Scope;
+  length: Length;
+}
+
+/** How much of what the documents say is told. */
+export type Length = NonNullable<AskRequest["length"]>;
+
+interface Asked {
+  question: string;
+  scope: Scope;
+  length: Length;
+  alone?: boolean;
 }
 
 /** The thread of a conversation that does not exist yet. */
 const NEW = "";
 const NO_TURNS: readonly Turn[] = [];
-const NO_DRAFT: Draft = { text: "", scope: EVERYTHING };
+const NO_DRAFT: Draft = { text: "", scope: EVERYTHING, length: "normal" };
 const STOPPING_MS = 4000;
 
 export class Runs {
@@ -62,7 +73,7 @@ export class Runs {
   /** Ask, in a new conversation where `conversation` is null; `onBegun` is told its id once there is one. A turn that
    * came to nothing is replaced by its repetition, `instead`. */
   async ask(
-    asked: { conversation: string | null; question: string; scope: Scope; alone?: boolean; instead?: string },
+    asked: Asked & { conversation: string | null; instead?: string },
     onBegun: (id: string) => void = () => {},
   ): Promise<void> {
     const turn = newTurn(`turn-${this.keys++}`, asked.question, asked.scope, asked.alone);
@@ -134,7 +145,7 @@ export class Runs {
   private async stream(
     key: string,
     conversation: string,
-    { question, scope, alone }: { question: string; scope: Scope; alone?: boolean },
+    { question, scope, length, alone }: Asked,
     signal: AbortSignal,
   ): Promise<void> {
     const response = await send("v1/ask", {
@@ -144,6 +155,7 @@ export class Runs {
         conversation_id: conversation,
         stream: true,
         ...(alone ? { standalone: true } : {}),
+        ...(length === "normal" ? {} : { length }),
         ...scopeBody(scope),
       },
       headers: { Accept: "text/event-stream" },

@@ -94,6 +94,8 @@ export const ask = {
     stopping: "Stopping…",
     keys: "Enter sends, Shift + Enter starts a new line.",
     latest: "Go to the newest text",
+    length: "Length of the answer",
+    lengths: { short: "Short", normal: "Normal length", long: "Long" },
   },
   turn: {
     you: "You asked",

@@ -12,7 +12,7 @@ export function useAskAbout(): (question: string, document: { id: string; name: 
   return (question, document) => {
     const scope = { collections: [], documents: [document], conditions: NO_CONDITIONS };
     navigate("/");
-    void runsOf(session, queries).ask({ conversation: null, question, scope }, (id) => {
+    void runsOf(session, queries).ask({ conversation: null, question, scope, length: "normal" }, (id) => {
       // Unless one has gone elsewhere meanwhile.
       if (["", "#", "#/"].includes(window.location.hash)) navigate(`/c/${id}`, { replace: true });
     });

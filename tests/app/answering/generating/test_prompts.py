@@ -11,7 +11,7 @@ from app.answering.fitting import Fitting
 from app.answering.generating.model_class import ASKING, ModelClass
 from app.answering.generating.prompts import Prompts
 from app.answering.prompt import Prompt
-from app.answering.question import AnswerDefaults, Question
+from app.answering.question import AnswerDefaults, AnswerLength, Question
 from app.answering.quoting.passage_reader import PassageReader
 from app.answering.states.reading import Selection
 from app.answering.states.sources import TokenBudget
@@ -121,6 +121,19 @@ def test_the_model_is_pointed_at_words_that_answer_and_else_at_sentences(
     assert found.selection.quotes
     assert ("Possible answer" in prompt) == (line is not None)
     assert line is None or line in prompt[prompt.rindex(text) :]
+
+
+@pytest.mark.parametrize(
+    ("length", "asked"),
+    [("short", "Answer in one short sentence."), ("normal", None), ("long", "Answer in full:")],
+)
+def test_a_model_is_told_the_length_behind_the_instructions(length: AnswerLength, asked: str | None) -> None:
+    question = replace(QUESTION, length=length, instructions="Name the year.")
+
+    prompt = LetterTokenizer().decode(presented(question, ships(1, 2), pointing_at()).prompt.ids)
+
+    assert ("Answer in one" in prompt, "Answer in full" in prompt) == (length == "short", length == "long")
+    assert asked is None or f"Name the year.\n{asked}" in prompt
 
 
 def test_without_a_reader_the_model_is_pointed_at_nothing() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.answering.question import AnswerLength
 from app.answering.quoting.breadth import ONE, SEVERAL, Breadth, breadth_of, chosen
 from app.answering.quoting.candidates import Candidate, candidates_of
 from retrieval.types import Source
@@ -44,6 +45,28 @@ def _text(candidates: Sequence[Candidate], group: Sequence[int]) -> str:
 )
 def test_the_question_decides(question: str, several: bool, sides: tuple[str, ...]) -> None:
     assert breadth_of(question) == (replace(SEVERAL, sides=sides) if several else ONE)
+
+
+@pytest.mark.parametrize("length", ["short", "long"])
+def test_the_length_changes_how_many_are_quoted(length: AnswerLength) -> None:
+    scores = {"The plant in Oslo closed.": 0.5, "The plant in Reno closed.": 0.9, "The plant in Bonn closed.": 0.3}
+
+    one = quoted([source(CLOSURES)], scores, breadth_of("When did it close?", length))
+    several = quoted([source(CLOSURES)], scores, breadth_of("Which plants closed?", length))
+
+    reno = "The plant in Reno closed."
+    assert one == ([reno] if length == "short" else [reno, "The plant in Oslo closed.", "The plant in Bonn closed."])
+    assert several == quoted([source(CLOSURES)], scores, SEVERAL)
+
+
+def test_a_short_answer_has_at_most_three_of_several() -> None:
+    text = "\n".join(f"- Plant {name} closed." for name in ("A", "B", "C", "D", "E"))
+    scores = {f"- Plant {name} closed.": 0.9 for name in ("A", "B", "C", "D", "E")}
+
+    short, normal = (breadth_of("Which plants closed?", length) for length in ("short", "normal"))
+
+    assert (short.most, normal.most) == (3, 6)
+    assert sum(one.count("closed") for one in quoted([source(text)], scores, short)) == 3
 
 
 def test_one_answer_is_the_likeliest_first_and_few() -> None:
