@@ -193,6 +193,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
             reports=usage.overview,
             tenant_id=DEFAULT_TENANT,
             clock=usage.ledger.seconds,
+            claimant=base.neighbours.claimant,
         )
         yield Foundation(state=state, neighbours=base.neighbours, passwords=passwords, delivery=delivery, weekly=weekly)
 
@@ -268,7 +269,7 @@ def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[AdmissionS
 def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Counts) -> tuple[UsageState, AlertDelivery]:
     """The ledger after recovery, with budgets, prices, rollups and reports."""
     database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
-    alerts = AlertRepository(database, clock=base.clock)
+    alerts = AlertRepository(database, clock=base.clock, claimant=base.neighbours.claimant)
     webhooks = Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer)
     delivery = AlertDelivery(alerts, webhooks.post, currency=currency)
     observers = (Budgets(on_refusal=delivery.refused), Rollups(base.zone), TokenMetrics(metrics), TokenLimiter(rates))

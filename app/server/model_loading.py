@@ -249,13 +249,12 @@ def extraction_limits(settings: IngestionSettings) -> ExtractionLimits:
 def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
     """Deliver alerts and weekly summaries, reconcile the ledger, and compare database, files and index every night.
 
-    Cited passages are followed into new versions. Of processes beside each other one delivers, follows, and compares at
-    night.
+    Cited passages are followed into new versions. Of processes beside each other one follows, and compares at night.
     """
     state, serving, delivery = foundation.state, foundation.state.serving, foundation.delivery
     leads = partial(foundation.neighbours.leads, state.database)
     alerts = PeriodicThread(
-        lambda: delivery.work(delivers=leads(), stopping=lambda: alerts.stopping),
+        lambda: delivery.work(stopping=lambda: alerts.stopping),
         name="alerts",
         interval=_ALERTS_SECONDS,
         failed="budget.alerts_failed",
@@ -283,7 +282,7 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
         _start(
             stack,
             PeriodicThread(
-                lambda: leads() and [weekly.work() for weekly in foundation.weekly],
+                lambda: [weekly.work() for weekly in foundation.weekly],
                 name="weekly-summary",
                 interval=_WEEKLY_SECONDS,
                 failed="weekly_summary.failed",

@@ -107,6 +107,7 @@ class Neighbours:
         self._settings = settings
         self._shared = settings.shared
         self.boot_id = boot_id
+        self.claimant = boot_id if self._shared else None
         self.gone = not_living if self._shared else all_but(boot_id)
         self.clock_in = clock_of if self._shared else None
         self.may_claim = may_claim(boot_id) if self._shared else lambda _: True

@@ -9,6 +9,8 @@ _BESIDE = ("tests/app/server/test_neighbours.py",)
 _KILLED = ("tests/scale/test_dead_workers.py",)
 _LIMITED = ("tests/scale/test_shared_limits.py",)
 _COUNTED = ("tests/app/admission/test_shared_rates.py",)
+_DELIVERED = ("tests/app/usage/test_shared_deliveries.py",)
+_DELIVERIES = "app/db/deliveries.py"
 _RATE_ROWS = "app/admission/rate_rows.py"
 _SHARING = "app/server/sharing.py"
 
@@ -249,6 +251,55 @@ BUGS = (
         "            counting.add_done_callback(self._abandoned)\n",
         "",
         _COUNTED,
+    ),
+    Bug(
+        "real processes: a delivery is taken without a look at who has it",
+        _DELIVERIES,
+        " or connection.execute(free).first() is None:\n",
+        ":\n",
+        ("tests/scale/test_deliveries.py",),
+    ),
+    Bug(
+        "a delivery is taken without a lock",
+        _DELIVERIES,
+        ".with_for_update(skip_locked=True)\n",
+        "\n",
+        _DELIVERED,
+    ),
+    Bug(
+        "a process that is stopped while it takes a delivery holds up the others",
+        _DELIVERIES,
+        ".with_for_update(skip_locked=True)\n",
+        ".with_for_update()\n",
+        _DELIVERED,
+    ),
+    Bug(
+        "the dead keep the deliveries that they had taken",
+        _DELIVERIES,
+        "holder == self._claimant, not_living(holder))\n",
+        "holder == self._claimant)\n",
+        _DELIVERED,
+    ),
+    Bug(
+        "a process keeps from itself what it could not note",
+        _DELIVERIES,
+        "sa.or_(holder.is_(None), holder == self._claimant, ",
+        "sa.or_(holder.is_(None), ",
+        _DELIVERED,
+    ),
+    Bug(
+        "a process that was buried takes deliveries",
+        _DELIVERIES,
+        "not may_claim(self._claimant)(connection) or ",
+        "",
+        _DELIVERED,
+    ),
+    Bug(
+        "a process that was buried writes what came of a delivery",
+        _DELIVERIES,
+        ".where(*which, mine)",
+        ".where(*which)",
+        _DELIVERED,
     ),
 )
 

@@ -18,8 +18,10 @@ from app.models.extractive import NoEngine
 from app.server import sharing
 from app.server.bootstrap import build
 from app.server.model_loading import cancelling
+from app.server.periodic import PeriodicThread
 from app.server.state import State
 from app.settings import Settings
+from app.usage.budgets.alert_delivery import AlertDelivery
 from retrieval.ports import Vectors
 from tests.app.db.samples import generation_of
 from tests.app.server.stations import state_with, stations
@@ -30,6 +32,7 @@ HALT = "halt"
 """A process whose folder has no file `go` stands still when it embeds a text or a question with this word."""
 
 _BEAT_SECONDS = 0.05
+_DELIVERY_SECONDS = 0.05
 
 
 class HaltingEmbedder(HashingEmbedder):
@@ -95,6 +98,10 @@ def application(data_dir: Path) -> Iterator[State]:
             assert state.history.cancels is not None
             cancels = cancelling(state.serving, state.history.cancels)
             cancels.start()
+            usage = state.usage
+            alerts = AlertDelivery(usage.alerts, usage.webhooks.post, currency=settings.currency)
+            deliveries = PeriodicThread(alerts.work, name="alerts", interval=_DELIVERY_SECONDS, failed="alerts_failed")
+            deliveries.start()
             if given["role"] != "api":
                 models.worker.start()
             try:
@@ -102,3 +109,4 @@ def application(data_dir: Path) -> Iterator[State]:
             finally:
                 models.worker.stop()
                 cancels.stop()
+                deliveries.stop()
