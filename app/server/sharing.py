@@ -6,9 +6,11 @@ from typing import TypeAlias
 
 import sqlalchemy as sa
 
+from app.admission.failed_logins import FailedLogins, LoginBrake
 from app.admission.rate_rows import sweep_in
 from app.admission.rates import Rates
 from app.admission.scopes import Quotas
+from app.admission.shared_logins import SharedFailedLogins
 from app.admission.shared_rates import SharedRates
 from app.db.cancel_requests import forget_cancels_in
 from app.db.dialect import advisory_lock, clock_of, require_pgvector, sqlite_file
@@ -198,6 +200,11 @@ class Neighbours:
             yield rates
         finally:
             rates.close()
+
+    def login_brake(self, database: Database) -> LoginBrake:
+        """The counts of failed logins: alone in memory, beside others in the database as well."""
+        own = FailedLogins(self._settings.failed_logins_per_minute)
+        return SharedFailedLogins(own, database) if self._shared else own
 
     def leads(self, database: Database) -> bool:
         """Whether this process does what one must do for all."""

@@ -9,6 +9,8 @@ _BESIDE = ("tests/app/server/test_neighbours.py",)
 _KILLED = ("tests/scale/test_dead_workers.py",)
 _LIMITED = ("tests/scale/test_shared_limits.py",)
 _COUNTED = ("tests/app/admission/test_shared_rates.py",)
+_GUESSED = ("tests/app/admission/test_shared_logins.py",)
+_LOGINS = "app/admission/shared_logins.py"
 _DELIVERED = ("tests/app/usage/test_shared_deliveries.py",)
 _DELIVERIES = "app/db/deliveries.py"
 _RATE_ROWS = "app/admission/rate_rows.py"
@@ -251,6 +253,34 @@ BUGS = (
         "            counting.add_done_callback(self._abandoned)\n",
         "",
         _COUNTED,
+    ),
+    Bug(
+        "real processes: guesses are counted by each process for itself",
+        _LOGINS,
+        "            self._note(network, known)\n        if known is not None and ",
+        "            self._note(network, known)\n        if False and ",
+        _LIMITED,
+    ),
+    Bug(
+        "guesses at the same moment are counted beyond the limit",
+        _LOGINS,
+        "locks=[counter])\n",
+        "locks=[])\n",
+        _GUESSED,
+    ),
+    Bug(
+        "every guess of a refused address asks the database",
+        _LOGINS,
+        "if known is None or known.refused_until <= self._monotonic():\n",
+        "if True:\n",
+        _GUESSED,
+    ),
+    Bug(
+        "good credentials are asked about at each request",
+        _LOGINS,
+        "        if self._own.trusts(address, credentials):\n            return\n",
+        "",
+        _GUESSED,
     ),
     Bug(
         "real processes: a delivery is taken without a look at who has it",
