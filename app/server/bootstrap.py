@@ -262,12 +262,9 @@ def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[AdmissionS
     overridden = OverriddenQuotas(quotas.all, key=key_quota, tenant=tenant_quota)
     stack.callback(overridden.close)
     rates = stack.enter_context(base.neighbours.counts(overridden, base.database))
+    brake = base.neighbours.login_brake(base.database)
     admission = sized_admission(
-        base.settings,
-        quotas=overridden,
-        rates=rates,
-        failed_logins=base.neighbours.login_brake(base.database),
-        waiting_tokens=serving.waiting_tokens,
+        base.settings, quotas=overridden, rates=rates, failed_logins=brake, waiting_tokens=serving.waiting_tokens
     )
     return AdmissionState(admission=admission, event_streams=EventStreams(), quotas=quotas), rates
 
