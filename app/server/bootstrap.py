@@ -38,7 +38,7 @@ from app.documents.consistency import Reconciler
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
 from app.documents.passage_boxes import PassageBoxes
-from app.documents.passwords import Passwords
+from app.documents.passwords import JobPasswords
 from app.documents.reindexing import Reindexer
 from app.documents.watch import DocumentWatch
 from app.ids import new_id
@@ -162,7 +162,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
         access = access_of(
             settings, base.database, base.audit, stack, clock=base.clock, key_cache=key_cache, local_secret=local_secret
         )
-        passwords = Passwords()
+        passwords = base.neighbours.passwords(base.database)
         corpus = _corpus(base, stack, serving, jobs, passwords)
         gc.enable()  # the command line turns it off while it imports
         state = State(
@@ -346,7 +346,7 @@ def _idempotency(base: _Base, stack: ExitStack) -> IdempotencyRepository:
 
 
 def _corpus(
-    base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository, passwords: Passwords
+    base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository, passwords: JobPasswords
 ) -> DocumentsState:
     """Documents and their files. Originals that earlier processes left without a document are deleted."""
     database, settings = base.database, base.settings

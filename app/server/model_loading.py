@@ -16,7 +16,7 @@ from app.db.chunks import ChunkRepository
 from app.db.index_generations import Standing
 from app.db.vectors import VectorRepository
 from app.documents.passage_follower import PassageFollower
-from app.documents.passwords import Passwords
+from app.documents.passwords import JobPasswords
 from app.documents.reembedding import Reembedder
 from app.models.loading import load_embedder, load_entailment, load_generator, load_judge, load_reranker, sized
 from app.probing.asking import CaseAsking
@@ -60,7 +60,7 @@ class Foundation:
 
     state: State
     neighbours: Neighbours
-    passwords: Passwords
+    passwords: JobPasswords
     delivery: AlertDelivery
     weekly: tuple[WeeklySummary, ...]
 

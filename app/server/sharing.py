@@ -28,9 +28,11 @@ from app.db.presence import (
     not_living,
     session_name,
 )
+from app.db.sealed_passwords import SealedPasswords, forget_secrets_in
 from app.db.server_lock import server_lock, stop_this_process
 from app.db.session import Database
 from app.documents.files import DocumentFiles
+from app.documents.passwords import JobPasswords, Passwords
 from app.errors import SetupError, StorageFull, StoreUnavailable
 from app.server.periodic import PeriodicThread
 from app.settings import EXTRACTIVE, Settings
@@ -71,6 +73,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
     (
         lambda settings: bool(settings.originals),
         "FOOTNOTE_ORIGINALS, a bucket (s3://…) or a folder that every process mounts",
+    ),
+    (
+        lambda settings: settings.secret is not None,
+        "FOOTNOTE_SECRET, the same for all processes, which seals passwords of files on their way to another",
     ),
     (
         lambda settings: settings.lexical != "tantivy",
@@ -206,6 +212,14 @@ class Neighbours:
         own = FailedLogins(self._settings.failed_logins_per_minute)
         return SharedFailedLogins(own, database) if self._shared else own
 
+    def passwords(self, database: Database) -> JobPasswords:
+        """The passwords of protected files: alone in memory, beside others sealed in the database."""
+        secret = self._settings.secret
+        if not self._shared:
+            return Passwords()
+        assert secret is not None, "required of processes that share"
+        return SealedPasswords(database, secret)
+
     def leads(self, database: Database) -> bool:
         """Whether this process does what one must do for all."""
         return not self._shared or leads(database, self.boot_id)
@@ -221,6 +235,8 @@ def of_worker(settings: Settings) -> Settings:
 def taking_over(jobs: JobRepository, ledger: Ledger, *, gone: Gone = not_living) -> Release:
     """What a burial does beside ending a process: its calls are settled, its jobs run again, its seats are free.
 
+    Passwords of files go whose jobs ended.
+
     In one transaction, in this order: the call of an ingestion is settled by what the job's checkpoints keep, which the
     next attempt uses, and documents are locked before calls, as everywhere. Other calls are settled at their own
     checkpoints. A request with an idempotency key and an upload need nothing: they are free once their process is gone
@@ -234,6 +250,7 @@ def taking_over(jobs: JobRepository, ledger: Ledger, *, gone: Gone = not_living)
             jobs.requeue_orphans_in(connection, orphans)
         seats = sweep_in(connection, gone)
         forget_cancels_in(connection, gone)
+        forget_secrets_in(connection)
         if recovered or orphans or seats:
             logger().warning("process.taken_over", ledger_rows=recovered, jobs=len(orphans), seats=seats)
 

@@ -9,6 +9,8 @@ _BESIDE = ("tests/app/server/test_neighbours.py",)
 _KILLED = ("tests/scale/test_dead_workers.py",)
 _LIMITED = ("tests/scale/test_shared_limits.py",)
 _COUNTED = ("tests/app/admission/test_shared_rates.py",)
+_SEALED = ("tests/app/db/test_sealed_passwords.py",)
+_PASSWORDS = "app/db/sealed_passwords.py"
 _GUESSED = ("tests/app/admission/test_shared_logins.py",)
 _LOGINS = "app/admission/shared_logins.py"
 _DELIVERED = ("tests/app/usage/test_shared_deliveries.py",)
@@ -281,6 +283,34 @@ BUGS = (
         "        if self._own.trusts(address, credentials):\n            return\n",
         "",
         _GUESSED,
+    ),
+    Bug(
+        "the sweep takes the passwords of jobs that wait",
+        _PASSWORDS,
+        "sa.or_(sa.not_(waits), old)",
+        "sa.or_(sa.true(), old)",
+        _SEALED,
+    ),
+    Bug(
+        "real processes: a password is kept when its job has ended",
+        _PASSWORDS,
+        "            connection.execute(sa.delete(job_secret).where(job_secret.c.job_id == job_id))\n",
+        "            pass\n",
+        ("tests/scale/test_passwords.py",),
+    ),
+    Bug(
+        "a password of two days ago still opens its file",
+        _PASSWORDS,
+        "row is None or row.kept_at < clock_of(connection) - _SECONDS",
+        "row is None",
+        _SEALED,
+    ),
+    Bug(
+        "passwords are sealed with a key that everybody has",
+        _PASSWORDS,
+        "derive(secret.get_secret_value().encode())",
+        'derive(b"footnote")',
+        _SEALED,
     ),
     Bug(
         "real processes: a delivery is taken without a look at who has it",

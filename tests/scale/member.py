@@ -8,9 +8,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from app.db.chunks import ChunkRepository
 from app.db.presence import Presence
+from app.db.sealed_passwords import SealedPasswords
 from app.db.session import Database
 from app.documents.adapters.pgvector_store import PgVectorStores
 from app.documents.index_ports import VectorStore
@@ -26,7 +28,7 @@ from retrieval.ports import Vectors
 from tests.app.db.samples import generation_of
 from tests.app.server.stations import state_with, stations
 from tests.retrieval.fakes import HashingEmbedder
-from tests.server import ADMIN_KEY
+from tests.server import ADMIN_KEY, SECRET
 
 HALT = "halt"
 """A process whose folder has no file `go` stands still when it embeds a text or a question with this word."""
@@ -84,6 +86,7 @@ def application(data_dir: Path) -> Iterator[State]:
         vector_store="pgvector",
         originals=given["originals"],
         admin_key=ADMIN_KEY,
+        secret=SECRET,
         _env_file=None,
         **given["settings"],
     )
@@ -93,7 +96,8 @@ def application(data_dir: Path) -> Iterator[State]:
         with build(settings, with_models=False) as bare:
             engine = NoEngine(revision="0", context_window=4096)
             embedder = HaltingEmbedder(data_dir.parent)
-            models = stations(bare, engine, embedder=embedder, index=vectors_in(bare.database))
+            passwords = SealedPasswords(bare.database, SecretStr(SECRET))
+            models = stations(bare, engine, embedder=embedder, index=vectors_in(bare.database), passwords=passwords)
             state = state_with(bare, models=models)
             assert state.history.cancels is not None
             cancels = cancelling(state.serving, state.history.cancels)
