@@ -17,6 +17,7 @@ from app.settings import load_settings
 from tests.processes import footnote, kill_session
 
 ADMIN_KEY = "fn_test_admin_key_of_the_suite"
+SECRET = "what the processes of the suite have in common"
 
 
 def require_default_models() -> None:

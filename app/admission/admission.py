@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import anyio
 
 from app.admission.address_rate import AddressRate
-from app.admission.failed_logins import FailedLogins
+from app.admission.failed_logins import LoginBrake
 from app.admission.fair_queue import FairQueue, PreparationSlot, Waiter, current_slot
 from app.admission.quotas import OverriddenQuotas, Quota
 from app.admission.scopes import RequestCounts
@@ -47,7 +47,7 @@ class Admission:
         *,
         quotas: OverriddenQuotas,
         rates: RequestCounts,
-        failed_logins: FailedLogins,
+        failed_logins: LoginBrake,
         public_rate: AddressRate,
         generation_slots: FairQueue,
         preparation_slots: FairQueue,
@@ -165,7 +165,12 @@ def default_quotas(settings: LimitSettings) -> tuple[Quota, Quota]:
 
 
 def sized_admission(
-    settings: Settings, *, quotas: OverriddenQuotas, rates: RequestCounts, waiting_tokens: Callable[[], int]
+    settings: Settings,
+    *,
+    quotas: OverriddenQuotas,
+    rates: RequestCounts,
+    failed_logins: LoginBrake,
+    waiting_tokens: Callable[[], int],
 ) -> Admission:
     """Admission in the sizes of the settings.
 
@@ -176,7 +181,7 @@ def sized_admission(
     return Admission(
         quotas=quotas,
         rates=rates,
-        failed_logins=FailedLogins(settings.failed_logins_per_minute),
+        failed_logins=failed_logins,
         public_rate=AddressRate(settings.public_requests_per_minute, name="public-requests"),
         generation_slots=FairQueue(generation_slots(settings), waiting=settings.max_waiting),
         preparation_slots=FairQueue(preparation_slots, waiting=settings.max_waiting),

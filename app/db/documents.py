@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import exc
@@ -31,6 +31,9 @@ from app.db.versions import Upload, insert_document, insert_version, requeue
 from app.errors import Conflict, NotFound
 from app.types import Document, DocumentStatus, NewDocument
 from retrieval.types import Filter, Metadata
+
+WhileQueued: TypeAlias = Callable[[sa.Connection, Document], None]
+"""Called in the transaction in which a job waits for a document."""
 
 _Result = TypeVar("_Result")
 _READ_AT_ONCE = 500  # documents in one statement
@@ -61,7 +64,7 @@ class DocumentRepository:
         on_duplicate: OnDuplicate | None = None,
         user_id: str,
         key_id: str,
-        while_queued: Callable[[Document], None] | None = None,
+        while_queued: WhileQueued | None = None,
     ) -> tuple[Document, bool]:
         """Register an upload and queue its ingestion; returns the document, and whether it or a version is new.
 
@@ -75,7 +78,7 @@ class DocumentRepository:
                 indexed, "error" refuses it. Otherwise older versions are kept.
             user_id: The user who uploads.
             key_id: The key of the upload.
-            while_queued: Called before the commit whenever a job waits for the document, new or not.
+            while_queued: Called in the transaction whenever a job waits for the document, new or not.
 
         Raises:
             NotFound: No such collection.
@@ -87,7 +90,7 @@ class DocumentRepository:
         def register(connection: sa.Connection) -> tuple[Document, bool]:
             created, is_new = self._register(connection, new, upload, on_duplicate)
             if created.status == DocumentStatus.QUEUED and while_queued is not None:
-                while_queued(created)
+                while_queued(connection, created)
             return created, is_new
 
         return self._racing(register)
@@ -99,7 +102,7 @@ class DocumentRepository:
         on_duplicate: OnDuplicate | None = None,
         user_id: str,
         key_id: str,
-        while_queued: Callable[[Document], None] | None = None,
+        while_queued: WhileQueued | None = None,
     ) -> Document | None:
         """The duplicate that `create` would return without a new version; None when `new` needs its original stored.
 
@@ -117,7 +120,7 @@ class DocumentRepository:
                 return None
             found = self._keep(connection, existing, upload)
             if found.status == DocumentStatus.QUEUED and while_queued is not None:
-                while_queued(found)
+                while_queued(connection, found)
             return found
 
     def _register(
@@ -157,7 +160,7 @@ class DocumentRepository:
         replace: bool = False,
         user_id: str,
         key_id: str,
-        while_queued: Callable[[Document], None] | None = None,
+        while_queued: WhileQueued | None = None,
     ) -> Document:
         """Queue a file of `size` bytes as the next version; search returns the present one until it is indexed.
 
@@ -176,7 +179,7 @@ class DocumentRepository:
             insert_version(connection, existing, upload, replace=replace, now=self._clock())
             updated = read_document(connection, document_id)
             if while_queued is not None:
-                while_queued(updated)
+                while_queued(connection, updated)
             return updated
 
         return self._racing(add)
@@ -267,7 +270,7 @@ class DocumentRepository:
         collections: tuple[str, ...] | None = None,
         user_id: str,
         key_id: str,
-        while_queued: Callable[[Document], None] | None = None,
+        while_queued: WhileQueued | None = None,
     ) -> Document:
         """Queue a failed document again, as a new job. `while_queued` as in `create`.
 
@@ -282,7 +285,7 @@ class DocumentRepository:
             requeue(connection, existing, user_id=user_id, key_id=key_id, now=self._clock())
             queued = read_document(connection, document_id)
             if while_queued is not None:
-                while_queued(queued)
+                while_queued(connection, queued)
             return queued
 
     def delete(

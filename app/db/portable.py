@@ -18,6 +18,7 @@ from app.db.session import to_json
 _PART_BYTES = 8 << 20
 _AT_ONCE = 500  # rows fetched at a time
 _DERIVED = ("chunk_fts", "chunk_trigram", "chunk_words", "alembic_version", "sqlite_")
+_SECRET = ("job_secret",)  # none outlives its job
 _GENERATED = frozenset({"search_vector"})  # of schemas before 0036
 _SEEDED = frozenset({"key_counter"})  # the migrations insert its row
 
@@ -104,7 +105,7 @@ def _tables(connection: sa.Connection) -> list[sa.TableClause]:
     inspector = sa.inspect(connection)
     found = []
     for name, _ in inspector.get_sorted_table_and_fkc_names():
-        if name is None or name.startswith(_DERIVED):
+        if name is None or name.startswith(_DERIVED + _SECRET):
             continue
         columns = [
             sa.column(column["name"], _null_is_null(column["type"]))

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import sqlalchemy as sa
 from pydantic import SecretStr
 
 from app.db.audit import Record
@@ -15,7 +17,7 @@ from app.db.openai_files import UnattachedFile
 from app.db.removal import Removal
 from app.documents.files import DocumentFiles
 from app.documents.index_ports import RemovesChunks
-from app.documents.passwords import Passwords
+from app.documents.passwords import JobPasswords
 from app.documents.ports import new_object_name
 from app.documents.spool import Spooled
 from app.errors import NotFound
@@ -47,7 +49,7 @@ class Intake:
         documents: DocumentRepository,
         collections: CollectionRepository,
         files: DocumentFiles,
-        passwords: Passwords,
+        passwords: JobPasswords,
         wake: Callable[[], None],
         indexes: RemovesChunks,
         on_queued: Callable[[str], None] | None = None,
@@ -107,17 +109,16 @@ class Intake:
             metadata=metadata,
         )
 
-        def keep(queued: Document) -> None:
-            self._keep(password, queued)
-
         with self._spooled(received):
             _check(received, name, password, with_office=self._with_office)
             uploader = {"user_id": principal.user_id, "key_id": principal.key_id}
-            known = self._documents.known(new, on_duplicate=on_duplicate, while_queued=keep, **uploader)
+            known = self._documents.known(
+                new, on_duplicate=on_duplicate, while_queued=partial(self._keep, password), **uploader
+            )
             if known is None:
                 with self._files.put(received, name=new.original):
                     document, created = self._documents.create(
-                        new, on_duplicate=on_duplicate, while_queued=keep, **uploader
+                        new, on_duplicate=on_duplicate, while_queued=partial(self._keep, password), **uploader
                     )
             else:
                 document, created = known, False
@@ -153,7 +154,7 @@ class Intake:
             on_duplicate="skip",
             user_id=principal.user_id,
             key_id=principal.key_id,
-            while_queued=lambda queued: self._keep(None, queued),
+            while_queued=partial(self._keep, None),
         )
         self._wake()
         return document
@@ -199,7 +200,7 @@ class Intake:
                     replace=drop_older,
                     user_id=principal.user_id,
                     key_id=principal.key_id,
-                    while_queued=lambda queued: self._keep(password, queued),
+                    while_queued=partial(self._keep, password),
                 )
         self._wake()
         return document
@@ -217,7 +218,7 @@ class Intake:
             collections=principal.collections,
             user_id=principal.user_id,
             key_id=principal.key_id,
-            while_queued=lambda queued: self._keep(password, queued),
+            while_queued=partial(self._keep, password),
         )
         self._wake()
         return document
@@ -324,9 +325,9 @@ class Intake:
         self._indexes.forget(removal.keys)
         self._files.drop(removal.originals)
 
-    def _keep(self, password: SecretStr | None, queued: Document) -> None:
+    def _keep(self, password: SecretStr | None, connection: sa.Connection, queued: Document) -> None:
         if password is not None:
-            self._passwords.put(queued.job_id, password)
+            self._passwords.put_in(connection, queued.job_id, password)
         if self._on_queued is not None:
             self._on_queued(queued.job_id)
 

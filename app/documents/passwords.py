@@ -1,14 +1,42 @@
-"""Passwords of protected files, kept by job in this process's memory only, until the file is parsed."""
+"""Passwords of protected files, kept by job until the file is parsed: in this process's memory only.
+
+Processes that share a database keep them sealed instead (`app.db.sealed_passwords`).
+"""
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
+from typing import Protocol
 
+import sqlalchemy as sa
 from pydantic import SecretStr
 
 _MOST = 100_000  # jobs; the oldest password is evicted first, and its job fails with the code "encrypted"
 _SECONDS = 24 * 3600.0  # a job deleted before it was claimed never calls `forget`
+
+
+class JobPasswords(Protocol):
+    """Port: the passwords of jobs that wait or run.
+
+    Example:
+        >>> passwords.put_in(connection, job.id, SecretStr("s3cret"))
+        >>> passwords.of(job.id)
+        's3cret'
+        >>> passwords.forget(job.id)
+    """
+
+    def put_in(self, connection: sa.Connection, job_id: str, password: SecretStr) -> None:
+        """Keep the password of a job until `forget`, in the transaction that lets the job wait."""
+        ...
+
+    def of(self, job_id: str) -> str | None:
+        """A job's password in plain text, for the extractor only; None when there is none."""
+        ...
+
+    def forget(self, job_id: str) -> None:
+        """Delete the password of a job that has ended, if it has one."""
+        ...
 
 
 class Passwords:
@@ -40,15 +68,19 @@ class Passwords:
             self._by_job.move_to_end(job_id)
             self._forget_old()
 
+    def put_in(self, connection: sa.Connection, job_id: str, password: SecretStr) -> None:  # noqa: ARG002 - the port's
+        """As `put`: the password stays where the transaction fails, and its job is never claimed."""
+        self.put(job_id, password)
+
     def of(self, job_id: str) -> str | None:
-        """A job's password in plain text, for the extractor only; None when there is none."""
+        """See `JobPasswords.of`."""
         with self._lock:
             self._forget_old()
             kept = self._by_job.get(job_id)
         return kept[1].get_secret_value() if kept is not None else None
 
     def forget(self, job_id: str) -> None:
-        """Delete the password of a job that has ended, if it has one."""
+        """See `JobPasswords.forget`."""
         with self._lock:
             self._by_job.pop(job_id, None)
 

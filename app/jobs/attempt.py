@@ -15,7 +15,7 @@ from app.db.document_rows import ClaimedJob
 from app.db.job_queue import is_lost
 from app.db.jobs import JobRepository
 from app.documents.files import DocumentFiles
-from app.documents.passwords import Passwords
+from app.documents.passwords import JobPasswords, Passwords
 from app.errors import BudgetExceeded, StorageFull, StoreUnavailable
 from app.ids import new_id
 from app.telemetry.timing import Activity, Instruments
@@ -72,7 +72,7 @@ class Ingestion:
     pipeline: Pipeline
     billing: "Billing"
     instruments: Instruments
-    passwords: Passwords = field(default_factory=Passwords)
+    passwords: JobPasswords = field(default_factory=Passwords)
 
 
 class Stopped(Exception):

@@ -45,7 +45,7 @@ from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.files import DocumentFiles
 from app.documents.index_ports import VectorStore, VectorStores, WordStore
 from app.documents.indexes import Indexes
-from app.documents.passwords import Passwords
+from app.documents.passwords import JobPasswords
 from app.errors import SetupError
 from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
@@ -87,7 +87,7 @@ class Assembly:
     lexical: WordStore
     extractor: Extractor
     parsers: int
-    passwords: Passwords
+    passwords: JobPasswords
     configured: ChunkingEmbedder
     generator: tuple[Tokenizer, str, Engine]
     reranker: Reranker | None

@@ -38,7 +38,7 @@ from app.documents.consistency import Reconciler
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
 from app.documents.passage_boxes import PassageBoxes
-from app.documents.passwords import Passwords
+from app.documents.passwords import JobPasswords
 from app.documents.reindexing import Reindexer
 from app.documents.watch import DocumentWatch
 from app.ids import new_id
@@ -162,7 +162,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
         access = access_of(
             settings, base.database, base.audit, stack, clock=base.clock, key_cache=key_cache, local_secret=local_secret
         )
-        passwords = Passwords()
+        passwords = base.neighbours.passwords(base.database)
         corpus = _corpus(base, stack, serving, jobs, passwords)
         gc.enable()  # the command line turns it off while it imports
         state = State(
@@ -193,6 +193,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
             reports=usage.overview,
             tenant_id=DEFAULT_TENANT,
             clock=usage.ledger.seconds,
+            claimant=base.neighbours.claimant,
         )
         yield Foundation(state=state, neighbours=base.neighbours, passwords=passwords, delivery=delivery, weekly=weekly)
 
@@ -261,14 +262,17 @@ def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[AdmissionS
     overridden = OverriddenQuotas(quotas.all, key=key_quota, tenant=tenant_quota)
     stack.callback(overridden.close)
     rates = stack.enter_context(base.neighbours.counts(overridden, base.database))
-    admission = sized_admission(base.settings, quotas=overridden, rates=rates, waiting_tokens=serving.waiting_tokens)
+    brake = base.neighbours.login_brake(base.database)
+    admission = sized_admission(
+        base.settings, quotas=overridden, rates=rates, failed_logins=brake, waiting_tokens=serving.waiting_tokens
+    )
     return AdmissionState(admission=admission, event_streams=EventStreams(), quotas=quotas), rates
 
 
 def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Counts) -> tuple[UsageState, AlertDelivery]:
     """The ledger after recovery, with budgets, prices, rollups and reports."""
     database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
-    alerts = AlertRepository(database, clock=base.clock)
+    alerts = AlertRepository(database, clock=base.clock, claimant=base.neighbours.claimant)
     webhooks = Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer)
     delivery = AlertDelivery(alerts, webhooks.post, currency=currency)
     observers = (Budgets(on_refusal=delivery.refused), Rollups(base.zone), TokenMetrics(metrics), TokenLimiter(rates))
@@ -342,7 +346,7 @@ def _idempotency(base: _Base, stack: ExitStack) -> IdempotencyRepository:
 
 
 def _corpus(
-    base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository, passwords: Passwords
+    base: _Base, stack: ExitStack, serving: Serving, jobs: JobRepository, passwords: JobPasswords
 ) -> DocumentsState:
     """Documents and their files. Originals that earlier processes left without a document are deleted."""
     database, settings = base.database, base.settings

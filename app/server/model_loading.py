@@ -16,7 +16,7 @@ from app.db.chunks import ChunkRepository
 from app.db.index_generations import Standing
 from app.db.vectors import VectorRepository
 from app.documents.passage_follower import PassageFollower
-from app.documents.passwords import Passwords
+from app.documents.passwords import JobPasswords
 from app.documents.reembedding import Reembedder
 from app.models.loading import load_embedder, load_entailment, load_generator, load_judge, load_reranker, sized
 from app.probing.asking import CaseAsking
@@ -60,7 +60,7 @@ class Foundation:
 
     state: State
     neighbours: Neighbours
-    passwords: Passwords
+    passwords: JobPasswords
     delivery: AlertDelivery
     weekly: tuple[WeeklySummary, ...]
 
@@ -249,13 +249,12 @@ def extraction_limits(settings: IngestionSettings) -> ExtractionLimits:
 def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
     """Deliver alerts and weekly summaries, reconcile the ledger, and compare database, files and index every night.
 
-    Cited passages are followed into new versions. Of processes beside each other one delivers, follows, and compares at
-    night.
+    Cited passages are followed into new versions. Of processes beside each other one follows, and compares at night.
     """
     state, serving, delivery = foundation.state, foundation.state.serving, foundation.delivery
     leads = partial(foundation.neighbours.leads, state.database)
     alerts = PeriodicThread(
-        lambda: delivery.work(delivers=leads(), stopping=lambda: alerts.stopping),
+        lambda: delivery.work(stopping=lambda: alerts.stopping),
         name="alerts",
         interval=_ALERTS_SECONDS,
         failed="budget.alerts_failed",
@@ -283,7 +282,7 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
         _start(
             stack,
             PeriodicThread(
-                lambda: leads() and [weekly.work() for weekly in foundation.weekly],
+                lambda: [weekly.work() for weekly in foundation.weekly],
                 name="weekly-summary",
                 interval=_WEEKLY_SECONDS,
                 failed="weekly_summary.failed",

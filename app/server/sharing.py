@@ -6,9 +6,11 @@ from typing import TypeAlias
 
 import sqlalchemy as sa
 
+from app.admission.failed_logins import FailedLogins, LoginBrake
 from app.admission.rate_rows import sweep_in
 from app.admission.rates import Rates
 from app.admission.scopes import Quotas
+from app.admission.shared_logins import SharedFailedLogins
 from app.admission.shared_rates import SharedRates
 from app.db.cancel_requests import forget_cancels_in
 from app.db.dialect import advisory_lock, clock_of, require_pgvector, sqlite_file
@@ -26,9 +28,11 @@ from app.db.presence import (
     not_living,
     session_name,
 )
+from app.db.sealed_passwords import SealedPasswords, forget_secrets_in
 from app.db.server_lock import server_lock, stop_this_process
 from app.db.session import Database
 from app.documents.files import DocumentFiles
+from app.documents.passwords import JobPasswords, Passwords
 from app.errors import SetupError, StorageFull, StoreUnavailable
 from app.server.periodic import PeriodicThread
 from app.settings import EXTRACTIVE, Settings
@@ -71,6 +75,10 @@ REQUIREMENTS: tuple[Requirement, ...] = (
         "FOOTNOTE_ORIGINALS, a bucket (s3://…) or a folder that every process mounts",
     ),
     (
+        lambda settings: settings.secret is not None,
+        "FOOTNOTE_SECRET, the same for all processes, which seals passwords of files on their way to another",
+    ),
+    (
         lambda settings: settings.lexical != "tantivy",
         "FOOTNOTE_LEXICAL=sql, since an index in the data dir does not learn of what others ingest",
     ),
@@ -107,6 +115,7 @@ class Neighbours:
         self._settings = settings
         self._shared = settings.shared
         self.boot_id = boot_id
+        self.claimant = boot_id if self._shared else None
         self.gone = not_living if self._shared else all_but(boot_id)
         self.clock_in = clock_of if self._shared else None
         self.may_claim = may_claim(boot_id) if self._shared else lambda _: True
@@ -198,6 +207,19 @@ class Neighbours:
         finally:
             rates.close()
 
+    def login_brake(self, database: Database) -> LoginBrake:
+        """The counts of failed logins: alone in memory, beside others in the database as well."""
+        own = FailedLogins(self._settings.failed_logins_per_minute)
+        return SharedFailedLogins(own, database) if self._shared else own
+
+    def passwords(self, database: Database) -> JobPasswords:
+        """The passwords of protected files: alone in memory, beside others sealed in the database."""
+        secret = self._settings.secret
+        if not self._shared:
+            return Passwords()
+        assert secret is not None, "required of processes that share"
+        return SealedPasswords(database, secret)
+
     def leads(self, database: Database) -> bool:
         """Whether this process does what one must do for all."""
         return not self._shared or leads(database, self.boot_id)
@@ -213,6 +235,8 @@ def of_worker(settings: Settings) -> Settings:
 def taking_over(jobs: JobRepository, ledger: Ledger, *, gone: Gone = not_living) -> Release:
     """What a burial does beside ending a process: its calls are settled, its jobs run again, its seats are free.
 
+    Passwords of files go whose jobs ended.
+
     In one transaction, in this order: the call of an ingestion is settled by what the job's checkpoints keep, which the
     next attempt uses, and documents are locked before calls, as everywhere. Other calls are settled at their own
     checkpoints. A request with an idempotency key and an upload need nothing: they are free once their process is gone
@@ -226,6 +250,7 @@ def taking_over(jobs: JobRepository, ledger: Ledger, *, gone: Gone = not_living)
             jobs.requeue_orphans_in(connection, orphans)
         seats = sweep_in(connection, gone)
         forget_cancels_in(connection, gone)
+        forget_secrets_in(connection)
         if recovered or orphans or seats:
             logger().warning("process.taken_over", ledger_rows=recovered, jobs=len(orphans), seats=seats)
 

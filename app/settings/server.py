@@ -6,7 +6,7 @@ from typing import Literal, Self
 from zoneinfo import available_timezones
 
 from platformdirs import user_data_path
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, Field, SecretStr, field_validator, model_validator
 
 # Names for every interface; nothing is bound here.
 _ON_THIS_MACHINE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
@@ -27,6 +27,11 @@ class ServerSettings(BaseModel, frozen=True):
         default=False,
         description="Whether other processes serve the same database at the same time; needs PostgreSQL and what all "
         "processes reach.",
+    )
+    secret: SecretStr | None = Field(
+        default=None,
+        description="At least 32 random characters, the same for all processes that share a database: it seals the "
+        "passwords of files on their way to the process that reads them.",
     )
     role: Literal["all", "api", "worker"] = Field(
         default="all",
@@ -134,6 +139,13 @@ class ServerSettings(BaseModel, frozen=True):
         if name not in available_timezones():
             raise ValueError("is not a time zone of the IANA database, such as Europe/Berlin")
         return name
+
+    @field_validator("secret")
+    @classmethod
+    def _hard_to_guess(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None and len(secret.get_secret_value()) < 32:
+            raise ValueError("must have at least 32 characters")
+        return secret
 
     @model_validator(mode="after")
     def _roles_are_shared(self) -> Self:

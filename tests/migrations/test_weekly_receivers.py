@@ -24,4 +24,4 @@ def test_deliveries_to_the_webhook_are_kept_in_both_directions(migrated_database
         after = [dict(row) for row in connection.execute(sa.select(weekly_summary)).mappings()]
 
     assert before == [delivered]
-    assert after == [{**delivered, "channel": "webhook"}]
+    assert after == [{**delivered, "channel": "webhook", "claimed_by": None}]

@@ -9,6 +9,12 @@ _BESIDE = ("tests/app/server/test_neighbours.py",)
 _KILLED = ("tests/scale/test_dead_workers.py",)
 _LIMITED = ("tests/scale/test_shared_limits.py",)
 _COUNTED = ("tests/app/admission/test_shared_rates.py",)
+_SEALED = ("tests/app/db/test_sealed_passwords.py",)
+_PASSWORDS = "app/db/sealed_passwords.py"
+_GUESSED = ("tests/app/admission/test_shared_logins.py",)
+_LOGINS = "app/admission/shared_logins.py"
+_DELIVERED = ("tests/app/usage/test_shared_deliveries.py",)
+_DELIVERIES = "app/db/deliveries.py"
 _RATE_ROWS = "app/admission/rate_rows.py"
 _SHARING = "app/server/sharing.py"
 
@@ -249,6 +255,111 @@ BUGS = (
         "            counting.add_done_callback(self._abandoned)\n",
         "",
         _COUNTED,
+    ),
+    Bug(
+        "real processes: guesses are counted by each process for itself",
+        _LOGINS,
+        "            self._note(network, known)\n        if known is not None and ",
+        "            self._note(network, known)\n        if False and ",
+        _LIMITED,
+    ),
+    Bug(
+        "guesses at the same moment are counted beyond the limit",
+        _LOGINS,
+        "locks=[counter])\n",
+        "locks=[])\n",
+        _GUESSED,
+    ),
+    Bug(
+        "every guess of a refused address asks the database",
+        _LOGINS,
+        "if known is None or known.refused_until <= self._monotonic():\n",
+        "if True:\n",
+        _GUESSED,
+    ),
+    Bug(
+        "good credentials are asked about at each request",
+        _LOGINS,
+        "        if self._own.trusts(address, credentials):\n            return\n",
+        "",
+        _GUESSED,
+    ),
+    Bug(
+        "the sweep takes the passwords of jobs that wait",
+        _PASSWORDS,
+        "sa.or_(sa.not_(waits), old)",
+        "sa.or_(sa.true(), old)",
+        _SEALED,
+    ),
+    Bug(
+        "real processes: a password is kept when its job has ended",
+        _PASSWORDS,
+        "            connection.execute(sa.delete(job_secret).where(job_secret.c.job_id == job_id))\n",
+        "            pass\n",
+        ("tests/scale/test_passwords.py",),
+    ),
+    Bug(
+        "a password of two days ago still opens its file",
+        _PASSWORDS,
+        "row is None or row.kept_at < clock_of(connection) - _SECONDS",
+        "row is None",
+        _SEALED,
+    ),
+    Bug(
+        "passwords are sealed with a key that everybody has",
+        _PASSWORDS,
+        "derive(secret.get_secret_value().encode())",
+        'derive(b"footnote")',
+        _SEALED,
+    ),
+    Bug(
+        "real processes: a delivery is taken without a look at who has it",
+        _DELIVERIES,
+        " or connection.execute(free).first() is None:\n",
+        ":\n",
+        ("tests/scale/test_deliveries.py",),
+    ),
+    Bug(
+        "a delivery is taken without a lock",
+        _DELIVERIES,
+        ".with_for_update(skip_locked=True)\n",
+        "\n",
+        _DELIVERED,
+    ),
+    Bug(
+        "a process that is stopped while it takes a delivery holds up the others",
+        _DELIVERIES,
+        ".with_for_update(skip_locked=True)\n",
+        ".with_for_update()\n",
+        _DELIVERED,
+    ),
+    Bug(
+        "the dead keep the deliveries that they had taken",
+        _DELIVERIES,
+        "holder == self._claimant, not_living(holder))\n",
+        "holder == self._claimant)\n",
+        _DELIVERED,
+    ),
+    Bug(
+        "a process keeps from itself what it could not note",
+        _DELIVERIES,
+        "sa.or_(holder.is_(None), holder == self._claimant, ",
+        "sa.or_(holder.is_(None), ",
+        _DELIVERED,
+    ),
+    Bug(
+        "a process that was buried takes deliveries",
+        _DELIVERIES,
+        "not may_claim(self._claimant)(connection) or ",
+        "",
+        _DELIVERED,
+    ),
+    Bug(
+        "a process that was buried writes what came of a delivery",
+        _DELIVERIES,
+        ".where(*which, mine)",
+        ".where(*which)",
+        _DELIVERED,
     ),
 )
 

@@ -8,9 +8,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from app.db.chunks import ChunkRepository
 from app.db.presence import Presence
+from app.db.sealed_passwords import SealedPasswords
 from app.db.session import Database
 from app.documents.adapters.pgvector_store import PgVectorStores
 from app.documents.index_ports import VectorStore
@@ -18,18 +20,21 @@ from app.models.extractive import NoEngine
 from app.server import sharing
 from app.server.bootstrap import build
 from app.server.model_loading import cancelling
+from app.server.periodic import PeriodicThread
 from app.server.state import State
 from app.settings import Settings
+from app.usage.budgets.alert_delivery import AlertDelivery
 from retrieval.ports import Vectors
 from tests.app.db.samples import generation_of
 from tests.app.server.stations import state_with, stations
 from tests.retrieval.fakes import HashingEmbedder
-from tests.server import ADMIN_KEY
+from tests.server import ADMIN_KEY, SECRET
 
 HALT = "halt"
 """A process whose folder has no file `go` stands still when it embeds a text or a question with this word."""
 
 _BEAT_SECONDS = 0.05
+_DELIVERY_SECONDS = 0.05
 
 
 class HaltingEmbedder(HashingEmbedder):
@@ -81,6 +86,7 @@ def application(data_dir: Path) -> Iterator[State]:
         vector_store="pgvector",
         originals=given["originals"],
         admin_key=ADMIN_KEY,
+        secret=SECRET,
         _env_file=None,
         **given["settings"],
     )
@@ -90,11 +96,16 @@ def application(data_dir: Path) -> Iterator[State]:
         with build(settings, with_models=False) as bare:
             engine = NoEngine(revision="0", context_window=4096)
             embedder = HaltingEmbedder(data_dir.parent)
-            models = stations(bare, engine, embedder=embedder, index=vectors_in(bare.database))
+            passwords = SealedPasswords(bare.database, SecretStr(SECRET))
+            models = stations(bare, engine, embedder=embedder, index=vectors_in(bare.database), passwords=passwords)
             state = state_with(bare, models=models)
             assert state.history.cancels is not None
             cancels = cancelling(state.serving, state.history.cancels)
             cancels.start()
+            usage = state.usage
+            alerts = AlertDelivery(usage.alerts, usage.webhooks.post, currency=settings.currency)
+            deliveries = PeriodicThread(alerts.work, name="alerts", interval=_DELIVERY_SECONDS, failed="alerts_failed")
+            deliveries.start()
             if given["role"] != "api":
                 models.worker.start()
             try:
@@ -102,3 +113,4 @@ def application(data_dir: Path) -> Iterator[State]:
             finally:
                 models.worker.stop()
                 cancels.stop()
+                deliveries.stop()

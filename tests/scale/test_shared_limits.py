@@ -25,11 +25,11 @@ def four(rig: Rig, **settings: object) -> list[Member]:
     return [rig.member("api", **settings).start() for _ in range(4)]
 
 
-def search(member: Member, query: str) -> httpx.Response:
+def search(member: Member, query: str, *, key: str = ADMIN_KEY) -> httpx.Response:
     """Without the client of the server, which threads would share."""
     return httpx.post(
         member.server.http.base_url.join("/v1/search"),
-        headers={"Authorization": f"Bearer {ADMIN_KEY}"},
+        headers={"Authorization": f"Bearer {key}"},
         json={"query": query},
         timeout=120,
         trust_env=False,
@@ -82,6 +82,19 @@ def test_as_many_run_at_once_as_there_are_seats_and_those_of_a_killed_process_ar
         assert [each.result().status_code for each in kept] == [200] * 3
     eventually(lambda: seats(rig) == 0, "a seat is lost")
     assert search(others[0], "ships").status_code == 200
+
+
+def test_guesses_at_all_processes_are_refused_after_as_many_as_at_one(rig: Rig) -> None:
+    members = four(rig, failed_logins_per_minute=6)
+    began = time.time()
+
+    answers = [search(members[number % 4], "ships", key=f"fn_guess_{number}") for number in range(12)]
+    good = [search(member, "ships") for member in members]
+    assert time.time() - began < WINDOW_SECONDS - 5, "the first have left the window"
+
+    assert [answer.status_code for answer in answers] == [401] * 6 + [429] * 6
+    assert {answer.json()["limit_name"] for answer in answers[6:]} == {"failed-logins"}
+    assert {answer.status_code for answer in good} == {429}, "nobody has used it from this address"
 
 
 def sent(requests: list[Sent], *, refused: int) -> list[Sent]:

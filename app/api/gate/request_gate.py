@@ -25,7 +25,7 @@ from app.access.routes import (
     rule_for,
     speaks_anthropic,
 )
-from app.admission.failed_logins import FailedLogins
+from app.admission.failed_logins import LoginBrake
 from app.admission.sliding_windows import RateLimitState
 from app.api.errors import problem_of, problem_response
 from app.api.event_stream import ClientGone
@@ -107,7 +107,7 @@ class RequestGate:
                 headers.update(rate_limit_headers(_limit_states(scope)))
                 failed = status in _FAILED_SIGN_INS if _signs_in(scope) else status == _UNAUTHENTICATED
                 if failed and (address := _guessing_address(scope)) is not None:
-                    state.limits.admission.failed_logins.failed(address)
+                    await state.limits.admission.failed_logins.counted(address)
             try:
                 # The server's buffer is bounded: `send` waits while a slow client leaves it full.
                 async with asyncio.timeout(state.settings.write_timeout_s):
@@ -185,7 +185,7 @@ async def _authorize(scope: Scope, state: State) -> None:
     address, failed_logins = _guessing_address(scope), state.limits.admission.failed_logins
     if address is not None:
         scope["state"]["limit_states"] = partial(_login_states, failed_logins, address)
-        failed_logins.check(address, _credentials(scope))
+        await failed_logins.checked(address, _credentials(scope))
         del scope["state"]["limit_states"]
     if is_public(path, method):
         if client := scope.get("client"):  # clients of a Unix socket have no address
@@ -235,7 +235,7 @@ def _limit_states(scope: Scope) -> Sequence[RateLimitState]:
     return states() if states is not None else ()
 
 
-def _login_states(failed_logins: FailedLogins, address: str) -> tuple[RateLimitState, ...]:
+def _login_states(failed_logins: LoginBrake, address: str) -> tuple[RateLimitState, ...]:
     return (failed_logins.state(address),)
 
 

@@ -85,6 +85,7 @@ budget_alert = sa.Table(
     sa.Column("attempts", sa.BigInteger, nullable=False, server_default=sa.text("0")),
     sa.Column("next_attempt_at", sa.BigInteger, nullable=False),
     sa.Column("delivered_at", sa.BigInteger),
+    sa.Column("claimed_by", sa.Text),  # the process, of several, that delivers it
     sa.CheckConstraint("reason IN ('spent', 'refused')", name="reason"),
     sa.CheckConstraint("delivery IN ('waiting', 'delivered', 'failed', 'logged')", name="delivery"),
     sa.Index(

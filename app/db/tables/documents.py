@@ -241,6 +241,15 @@ job = sa.Table(
     sa.Index(None, "tenant_id", "created_at", "id"),
 )
 
+# The password of a protected file until its job ends, sealed by those of processes that share the database.
+job_secret = sa.Table(
+    "job_secret",
+    metadata,
+    sa.Column("job_id", sa.Text, primary_key=True),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sa.Column("kept_at", sa.Double, nullable=False),
+)
+
 # All documents of a collection, each read again by a job of its own.
 reindexing = sa.Table(
     "reindexing",

@@ -185,5 +185,6 @@ weekly_summary = sa.Table(
     sa.Column("attempts", sa.BigInteger, nullable=False, server_default=sa.text("0")),
     sa.Column("next_attempt_at", sa.BigInteger, nullable=False),
     sa.Column("delivered_at", sa.BigInteger),
+    sa.Column("claimed_by", sa.Text),  # the process, of several, that delivers it
     sa.CheckConstraint("delivery IN ('waiting', 'delivered', 'failed')", name="delivery"),
 )

@@ -21,7 +21,9 @@ Post = Callable[[str, Mapping[str, object]], None]
 
 
 class AlertDelivery:
-    """Records refusals and delivers alerts at least once each: a crash after a delivery may repeat it.
+    """Records refusals and delivers alerts, each once: a crash between its delivery and the note of it may repeat it.
+
+    Of several processes on one database each delivers what it takes first.
 
     The composition root calls `work` every few seconds.
 
@@ -50,11 +52,12 @@ class AlertDelivery:
             if key not in self._recorded:
                 self._refused.setdefault(key, crossing)
 
-    def work(self, *, delivers: bool = True, stopping: Callable[[], bool] = lambda: False) -> int:
+    def work(self, *, stopping: Callable[[], bool] = lambda: False) -> int:
         """Record queued refusals and try once to deliver each due alert; returns how many were due.
 
+        One thread of a process calls it.
+
         Args:
-            delivers: Whether this process delivers: one does for all that share a database. Each records refusals.
             stopping: Checked before each delivery; once true, the remaining alerts wait for the next start.
 
         Raises:
@@ -69,11 +72,12 @@ class AlertDelivery:
                 self._recorded.add(key)
                 if len(self._recorded) > 10_000:  # most are of past windows; recording one again changes nothing
                     self._recorded.clear()
-        due = self._alerts.due(limit=_BATCH) if delivers else ()
+        due = self._alerts.due(limit=_BATCH)
         for alert in due:
             if stopping():
                 break
-            self._deliver(alert)
+            if self._alerts.take(alert):
+                self._deliver(alert)
         return len(due)
 
     def _deliver(self, alert: Alert) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
+from app.db.deliveries import Deliveries
 from app.db.paging import cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.budgets import budget, budget_alert
@@ -46,11 +47,16 @@ class AlertRepository:
 
     Example:
         >>> for alert in alerts.due(limit=20):
-        ...     alerts.delivered(alert, "delivered")
+        ...     if alerts.take(alert):
+        ...         alerts.delivered(alert, "delivered")
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, database: Database, *, clock: Callable[[], float] = time.time, claimant: str | None = None
+    ) -> None:
+        """`claimant` is this process, of several that share the database; None if it is alone."""
         self._database = database
+        self._deliveries = Deliveries(database, budget_alert, claimant=claimant)
         self._clock = clock
 
     def fire(self, crossing: Crossing) -> None:
@@ -59,18 +65,28 @@ class AlertRepository:
             fire_in(connection, crossing)
 
     def due(self, *, limit: int) -> Sequence[Alert]:
-        """At most `limit` alerts that are due, the longest waiting first."""
+        """At most `limit` alerts that are due and that no other process delivers, the longest waiting first."""
         query = _ALERTS.where(
-            budget_alert.c.delivery == "waiting", budget_alert.c.next_attempt_at <= round(self._clock() * 1_000_000)
+            budget_alert.c.delivery == "waiting",
+            budget_alert.c.next_attempt_at <= round(self._clock() * 1_000_000),
+            self._deliveries.free(),
         ).order_by(budget_alert.c.next_attempt_at, *budget_alert.primary_key)
         with self._database.read() as connection:
             return [_to_alert(row) for row in connection.execute(query.limit(limit))]
 
+    def take(self, alert: Alert) -> bool:
+        """Take a due alert before it is delivered; False where another process did.
+
+        Raises:
+            StoreUnavailable, StorageFull: Nobody has taken it.
+        """
+        return self._deliveries.take(*_key(alert), attempts=alert.attempts)
+
     def delivered(self, alert: Alert, delivery: Delivery) -> None:
         """End the delivery of an alert; counts one more attempt unless it was only logged."""
         now = round(self._clock() * 1_000_000)
-        self._set(
-            alert,
+        self._deliveries.note(
+            *_key(alert),
             delivery=delivery,
             delivered_at=now if delivery == "delivered" else None,
             attempts=alert.attempts + (delivery != "logged"),
@@ -79,7 +95,7 @@ class AlertRepository:
     def put_off(self, alert: Alert, *, seconds: float) -> None:
         """Record a failed attempt; the next is due in `seconds`."""
         due = round((self._clock() + seconds) * 1_000_000)
-        self._set(alert, attempts=alert.attempts + 1, next_attempt_at=due)
+        self._deliveries.note(*_key(alert), attempts=alert.attempts + 1, next_attempt_at=due)
 
     def list(
         self, *, tenant_id: str, budget_id: str | None = None, limit: int, cursor: str | None = None
@@ -104,20 +120,19 @@ class AlertRepository:
             found, limit, lambda item: (item.fired_at, item.budget_id, item.series, item.window_start, item.percent)
         )
 
-    def _set(self, alert: Alert, **values: Any) -> None:
-        mine = (
-            budget_alert.c.budget_id == alert.budget_id,
-            budget_alert.c.series == alert.series,
-            budget_alert.c.window_start == alert.window_start,
-            budget_alert.c.percent == alert.percent,
-        )
-        with self._database.write() as connection:
-            connection.execute(sa.update(budget_alert).where(*mine).values(**values))
-
 
 _ALERTS = sa.select(
     budget_alert, *(budget.c[name] for name in ("tenant_id", "scope_type", "scope_id", "unit", "webhook_url"))
 ).join(budget, budget.c.budget_id == budget_alert.c.budget_id)
+
+
+def _key(alert: Alert) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        budget_alert.c.budget_id == alert.budget_id,
+        budget_alert.c.series == alert.series,
+        budget_alert.c.window_start == alert.window_start,
+        budget_alert.c.percent == alert.percent,
+    )
 
 
 def _to_alert(row: sa.Row[Any]) -> Alert:

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from app.db.deliveries import Deliveries
 from app.db.dialect import insert_or_ignore
 from app.db.session import Database
 from app.db.tables.ledger import weekly_summary
@@ -43,10 +44,10 @@ class Weeks:
 
 
 class WeeklySummary:
-    """Delivers the summary of each week to one receiver once it has ended, at least once: a crash may repeat it.
+    """Delivers the summary of each week to one receiver once it has ended, by one of the processes on a database.
 
-    The composition root calls `work` every minute. Weeks that ended while nothing ran are not delivered later, except
-    the last one.
+    A crash between the delivery and the note of it may repeat it. The composition root calls `work` every minute, in
+    one thread. Weeks that ended while nothing ran are not delivered later, except the last one.
 
     Example:
         >>> weekly = WeeklySummary(database, reports, send, channel="webhook", tenant_id="default", clock=time.time)
@@ -63,11 +64,14 @@ class WeeklySummary:
         channel: str,
         tenant_id: str,
         clock: Callable[[], float],
+        claimant: str | None = None,
     ) -> None:
         """`send` delivers a body, `clock` gives Unix seconds; `tenant_id` is the summarised tenant.
 
-        `channel` names the receiver: each has deliveries and attempts of its own.
+        `channel` names the receiver: each has deliveries and attempts of its own. `claimant` is this process, of
+        several that share the database; None if it is alone.
         """
+        self._deliveries = Deliveries(database, weekly_summary, claimant=claimant)
         self._database = database
         self._reports = reports
         self._send = send
@@ -76,7 +80,7 @@ class WeeklySummary:
         self._clock = clock
 
     def work(self) -> bool:
-        """Try once to deliver the last week's summary, if it is due; returns whether it was.
+        """Try once to deliver the last week's summary, if it is due and no other process does; returns whether it did.
 
         Raises:
             StoreUnavailable, StorageFull: It stays due.
@@ -85,6 +89,8 @@ class WeeklySummary:
         weeks = last_weeks(self._reports, now - RUNNING_SECONDS)
         row = self._row(weeks, now)
         if row.delivery != "waiting" or row.next_attempt_at > now:
+            return False
+        if not self._deliveries.take(*self._mine(weeks), attempts=row.attempts):
             return False
         attempts = row.attempts + 1
         by = self._channel.partition(":")[0]  # an address is nobody's business
@@ -95,10 +101,10 @@ class WeeklySummary:
             log.warning("weekly_summary.not_delivered", error=str(error))
             given_up = attempts >= MAX_ATTEMPTS
             later = {"delivery": "failed"} if given_up else {"next_attempt_at": now + round(delay_after(attempts))}
-            self._set(weeks, attempts=attempts, **later)
+            self._deliveries.note(*self._mine(weeks), attempts=attempts, **later)
         else:
             log.info("weekly_summary.delivered")
-            self._set(weeks, attempts=attempts, delivery="delivered", delivered_at=now)
+            self._deliveries.note(*self._mine(weeks), attempts=attempts, delivery="delivered", delivered_at=now)
         return True
 
     def message(self, weeks: Weeks) -> Mapping[str, object]:
@@ -130,10 +136,6 @@ class WeeklySummary:
             connection.execute(_NEW.on(connection), values)
             return connection.execute(mine).one()
 
-    def _set(self, weeks: Weeks, **values: object) -> None:
-        with self._database.write() as connection:
-            connection.execute(sa.update(weekly_summary).where(*self._mine(weeks)).values(**values))
-
     def _mine(self, weeks: Weeks) -> tuple[sa.ColumnElement[bool], ...]:
         columns = weekly_summary.c
         return (
@@ -153,6 +155,7 @@ def weekly_summaries(
     reports: OverviewReports,
     tenant_id: str,
     clock: Callable[[], float],
+    claimant: str | None = None,
 ) -> tuple[WeeklySummary, ...]:
     """The summaries that go to FOOTNOTE_SUMMARY_WEBHOOK and FOOTNOTE_SUMMARY_MAIL, each to its receiver.
 
@@ -171,7 +174,7 @@ def weekly_summaries(
             raise SetupError("FOOTNOTE_SUMMARY_MAIL needs FOOTNOTE_SMTP_URL.")
         sends[f"mail:{address}"] = partial(_mail, mailer, address)
     return tuple(
-        WeeklySummary(database, reports, send, channel=channel, tenant_id=tenant_id, clock=clock)
+        WeeklySummary(database, reports, send, channel=channel, tenant_id=tenant_id, clock=clock, claimant=claimant)
         for channel, send in sends.items()
     )
 

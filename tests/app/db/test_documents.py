@@ -114,7 +114,7 @@ def test_the_same_external_id_with_other_bytes_is_a_new_version(library: Library
         on_duplicate=on_duplicate,
         user_id="u1",
         key_id="k1",
-        while_queued=lambda document: queued.append((document.id, document.version)),
+        while_queued=lambda _, document: queued.append((document.id, document.version)),
     )
 
     assert is_new
@@ -186,14 +186,14 @@ def test_a_failed_document_that_is_known_is_queued_again_and_told(library: Libra
     told: list[str] = []
 
     new = new_document(library.collection_id, "same")
-    again = library.documents.known(new, user_id="u", key_id="k", while_queued=lambda one: told.append(one.job_id))
+    again = library.documents.known(new, user_id="u", key_id="k", while_queued=lambda _, one: told.append(one.job_id))
 
     assert again is not None
     assert (again.id, again.status, told) == (created.id, DocumentStatus.QUEUED, [again.job_id])
 
 
 def test_a_failure_before_the_commit_leaves_no_document(library: Library) -> None:
-    def fail(_: Document) -> None:
+    def fail(_: sa.Connection, __: Document) -> None:
         raise OSError("no room")
 
     with pytest.raises(OSError, match="no room"):

@@ -15,7 +15,7 @@ from app.documents.adapters.faiss_vectors import FaissVectors
 from app.documents.adapters.word_index import WordIndex
 from app.documents.index_ports import VectorStore
 from app.documents.indexes import Indexes
-from app.documents.passwords import Passwords
+from app.documents.passwords import JobPasswords, Passwords
 from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.server.serving import Models
@@ -56,7 +56,7 @@ def stations(
     sure_quotes_answer: bool = False,
     model_class: ModelClass = ModelClass.QUOTES,
     limits: AnswerDefaults = LIMITS,
-    passwords: Passwords | None = None,
+    passwords: JobPasswords | None = None,
     extractor: Extractor | None = None,
     remembers: bool = False,
 ) -> Models:

@@ -29,7 +29,7 @@ from app.types import ApiKey
 from retrieval.types import EmbedderInfo
 from tests.app.server.stations import state_with, stations
 from tests.postgres import empty_postgres
-from tests.server import ADMIN_KEY
+from tests.server import ADMIN_KEY, SECRET
 
 OTHER = EmbedderInfo(model="other", revision="r1", dim=4, max_tokens=64)
 TINY = EmbedderInfo(model="tiny", revision="r1", dim=4, max_tokens=64)
@@ -56,6 +56,7 @@ def beside(folder: Path, url: str, **values: Any) -> Settings:
         vector_store="pgvector",
         originals=str(originals),
         admin_key=ADMIN_KEY,
+        secret=SECRET,
         _env_file=None,
         **values,
     )

@@ -8888,7 +8888,7 @@ export interface components {
     RetryRequest: {
       /**
        * Password
-       * @description Password of an encrypted file. It is kept in memory until the document is indexed or has failed, and never written to disk. After a restart in between, the document fails as `encrypted`; retry it with the password.
+       * @description Password of an encrypted file. It is kept until the document is indexed or has failed: in memory, never written to disk, or, where several processes share a database, sealed in it. After a restart of a process that is alone, the document fails as `encrypted`; retry it with the password.
        */
       password?: string | null;
     };

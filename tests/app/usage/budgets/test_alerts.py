@@ -291,15 +291,3 @@ def test_exactly_the_thresholds_that_are_reached_are_passed(used: int, limit: in
 
     expected = {percent for percent in percents if used > 0 and used * 100 >= percent * limit}
     assert set(crossing.passed) == expected
-
-
-def test_a_process_that_does_not_deliver_records_the_refusals_that_it_saw(bench: Bench) -> None:
-    set_budget(bench.budgets, limit=1000, thresholds=(100,), webhook_url=URL)
-    bench.ledger.reserve(reservation("req_0:1", max_output_tokens=980))
-    with pytest.raises(BudgetExceeded):
-        bench.spend(100)
-
-    assert bench.delivery.work(delivers=False) == 0
-    assert (len(bench.listed()), bench.receiver.tried) == (1, [])
-    assert bench.delivery.work() == 1
-    assert bench.receiver.tried == [URL]
