@@ -115,7 +115,22 @@ def test_a_repeated_call_with_an_idempotency_key_runs_once(keyed: httpx.Client) 
 def malformed(seed: int) -> bytes:
     """A body that is nearly one of the protocol, or nothing like it."""
     dice = random.Random(seed)
-    odd: list[object] = [None, True, -1, 2**70, 1e308, "", "\ud800", "x" * 2000, [], {}, [[]], {"": None}, "tools/call", "ask"]
+    odd: list[object] = [
+        None,
+        True,
+        -1,
+        2**70,
+        1e308,
+        "",
+        "\ud800",
+        "x" * 2000,
+        [],
+        {},
+        [[]],
+        {"": None},
+        "tools/call",
+        "ask",
+    ]
     message = {
         "jsonrpc": dice.choice(["2.0", "1.0", *odd]),
         "id": dice.choice([1, "a", *odd]),
