@@ -62,7 +62,8 @@ async def test_a_text_is_added_with_progress_and_can_be_asked_about(
     assert again.structured_content["duplicate"] is True
     assert again.structured_content["documents"][0]["document_id"] == document["document_id"]
     assert progress.grows
-    assert progress.told[-1] == (4, 4, f"{name}: indexed")
+    last, total, sentence = progress.told[-1]
+    assert (last, total, sentence) == (4.0, 4.0, f"{name}: indexed")
     assert answer.structured_content["citations"]
     assert asking.grows
     assert "passages are read" in str(asking.told[0][2])
