@@ -60,9 +60,17 @@ def require_same_site(headers: Headers) -> None:
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     # only hosts are compared: behind a proxy that ends TLS the scheme that the browser sees is unknown
-    elsewhere = origin is not None and urlsplit(origin).netloc.casefold() != headers.get("host", "").casefold()
+    elsewhere = origin is not None and _host_of(origin) != headers.get("host", "").casefold()
     if elsewhere or (site is not None and site not in _OWN_SITE):
         raise CrossSiteRequest("This request comes from another site.")
+
+
+def _host_of(origin: str) -> str | None:
+    """The host and port of an origin; None of one that is no address."""
+    try:
+        return urlsplit(origin).netloc.casefold()
+    except ValueError:  # such as `http://[`
+        return None
 
 
 def set_cookie(name: str, value: str, *, path: str, seconds: int, same_site: str, secure: bool) -> str:

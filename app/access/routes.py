@@ -147,6 +147,8 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("GET", "/v1/usage", _READER),
     # Anthropic's protocol
     RouteRule("POST", _MESSAGES, _READER, admission=_GENERATION),
+    # The Model Context Protocol, whose tools have the rows of the routes with the same effect
+    RouteRule("*", "/mcp", _READER, body=_TEXTS),
     # OpenAI's protocol
     RouteRule("POST", "/v1/chat/completions", _READER, admission=_GENERATION, openai=True),
     RouteRule("POST", "/v1/responses", _READER, admission=_GENERATION, openai=True),

@@ -83,7 +83,7 @@ async def ask(
 ) -> Response:
     """Search the documents and answer with footnotes. Disconnecting cancels the answer."""
     answerer = models.answerer
-    asked = await anyio.to_thread.run_sync(_question, body, corpus, settings, principal, request_id)
+    asked = await anyio.to_thread.run_sync(question_of, body, corpus, settings, principal, request_id)
     question = replace(asked, deadline=deadline)
     if body.stream:
         begun = await unless_disconnected(request, lambda: answerer.begun(question))
@@ -126,12 +126,24 @@ def cancel(
     return Cancelled()
 
 
-def _question(
-    body: AskRequest, corpus: DocumentsState, settings: Settings, principal: Principal, request_id: str
+def question_of(
+    body: AskRequest,
+    corpus: DocumentsState,
+    settings: Settings,
+    principal: Principal,
+    request_id: str,
+    endpoint: str = "ask",
 ) -> Question:
+    """The question of a request, which the ledger names by `endpoint`.
+
+    Raises:
+        NotFound: A named collection does not exist for this caller.
+        InvalidFilter: The filter is malformed.
+        InvalidRequest: There is a schema, but the format is not JSON.
+    """
     return Question(
         request_id=request_id,
-        endpoint="ask",
+        endpoint=endpoint,
         principal=principal,
         text=body.question,
         scope=scope_for(

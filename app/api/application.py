@@ -48,6 +48,7 @@ from app.api.gate.drain_gate import DrainGate
 from app.api.gate.idempotency import Idempotency
 from app.api.gate.request_gate import RequestGate
 from app.api.gate.security_headers import SecurityHeaders
+from app.api.mcp import endpoint as mcp_endpoint
 from app.api.openai import (
     chat_completions,
     embeddings,
@@ -82,6 +83,7 @@ _MODULES = (
     messages,
     responses,
     stored_responses,
+    mcp_endpoint,
     models,
     embeddings,
     files,

@@ -107,7 +107,7 @@ def read_content(
     structure: Annotated[bool, Query(description="In JSON: also the blocks of the text, such as headings.")] = False,
 ) -> Response:
     """The text that all offsets refer to, as `text/plain`, or JSON with `Accept: application/json`."""
-    live, text = _content(corpus, principal, document_id, version)
+    live, text = text_of(corpus, principal, document_id, version)
     stop = len(text) if end is None else min(end, len(text))
     piece = text[start:stop]
     if "application/json" in request.headers.get("accept", ""):
@@ -134,7 +134,7 @@ def read_page(
     version: Version = None,
 ) -> PageBody:
     """The text of a page and its range in the canonical text."""
-    live, text = _content(corpus, principal, document_id, version)
+    live, text = text_of(corpus, principal, document_id, version)
     pages, _ = corpus.contents.structure(document_id, tenant_id=principal.tenant_id, version=live)
     for page in pages:
         if page.number == number:
@@ -247,7 +247,12 @@ def _blocks(
     ]
 
 
-def _content(corpus: DocumentsState, principal: Principal, document_id: str, version: int | None) -> tuple[int, str]:
+def text_of(corpus: DocumentsState, principal: Principal, document_id: str, version: int | None) -> tuple[int, str]:
+    """The version, which is the live one for None, and its canonical text.
+
+    Raises:
+        NotFound: The document or the version does not exist for this caller.
+    """
     document = visible_document(corpus, principal, document_id)
     wanted = version if version is not None else document.live_version
     if wanted is None:

@@ -72,6 +72,28 @@ async def upload_document(
     """
     upload = await read_upload(request, corpus, settings, principal)
     fields = upload.fields
+    result = await accepted(upload, corpus, settings, principal)
+    if isinstance(result, Unpacked):
+        return await _archive_body(corpus, result, response, wait=fields.wait)
+    document, created = result
+    if fields.wait:
+        document = await wait_for_ingestion(corpus, document, seconds=fields.wait)
+    if not created:
+        response.status_code = 200
+    return DocumentBody.of(document, duplicate=not created)
+
+
+async def accepted(
+    upload: ReceivedUpload, corpus: DocumentsState, settings: Settings, principal: Principal
+) -> Unpacked | tuple[Document, bool]:
+    """Queue a received upload: an archive's files, or a document and whether it has a new version.
+
+    Raises:
+        NotFound: Its collection does not exist for this caller.
+        InvalidRequest: It names no collection of a limited key, or its metadata cannot be stored.
+        IngestionError, Conflict: As `Intake.accept`.
+    """
+    fields = upload.fields
     try:
         collection_id = await anyio.to_thread.run_sync(_target, corpus, principal, fields.collection_id)
         metadata = checked_metadata(fields.metadata)
@@ -96,15 +118,7 @@ async def upload_document(
             return _unpack(corpus, settings, upload, accept)
         return accept(upload.received, upload.filename, fields.external_id)
 
-    result = await anyio.to_thread.run_sync(accept_all)
-    if isinstance(result, Unpacked):
-        return await _archive_body(corpus, result, response, wait=fields.wait)
-    document, created = result
-    if fields.wait:
-        document = await wait_for_ingestion(corpus, document, seconds=fields.wait)
-    if not created:
-        response.status_code = 200
-    return DocumentBody.of(document, duplicate=not created)
+    return await anyio.to_thread.run_sync(accept_all)
 
 
 @router.put(

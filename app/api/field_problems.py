@@ -70,7 +70,8 @@ def cut(text: str, chars: int) -> str:
 
 
 def _field(location: Sequence[object]) -> str:
-    named = ".".join(str(part) for part in location if part not in {"body", "query", "path"})
+    within = location[1:] if location and location[0] in {"body", "query", "path"} else location
+    named = ".".join(map(str, within))
     return cut(named, _FIELD_CHARS) or "body"
 
 

@@ -6,6 +6,9 @@ from app.answering.question import Question
 from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, RequestId, scope_for
 from app.api.schemas.search import HitBody, SearchRequest, SearchResponse, SearchUsage
 from app.api.schemas.shape import problems
+from app.server.serving import Models
+from app.server.state import DocumentsState
+from app.types import Principal
 from retrieval.highlights import nearest_sentences
 
 router = APIRouter(tags=["search"])
@@ -16,6 +19,20 @@ def search(
     body: SearchRequest, corpus: CorpusDep, models: ModelsDep, principal: PrincipalDep, request_id: RequestId
 ) -> SearchResponse:
     """The chunks that best match a query, without generating an answer."""
+    return found_by(body, corpus, models, principal, request_id, endpoint="search")
+
+
+def found_by(
+    body: SearchRequest, corpus: DocumentsState, models: Models, principal: Principal, request_id: str, *, endpoint: str
+) -> SearchResponse:
+    """The hits of a search, which the ledger names by `endpoint`.
+
+    Raises:
+        NotFound: A named collection does not exist for this caller.
+        InvalidFilter: The filter is malformed.
+        InvalidRequest: A reranker is asked for, and there is none.
+        BudgetExceeded: A budget is exhausted.
+    """
     scope = scope_for(
         corpus,
         principal,
@@ -26,7 +43,7 @@ def search(
     found = models.answerer.search(
         Question(
             request_id=request_id,
-            endpoint="search",
+            endpoint=endpoint,
             principal=principal,
             text=body.query,
             scope=scope,

@@ -123,11 +123,31 @@ async def read_upload(
     if not isinstance(body, dict):
         raise InvalidRequest("The body must be a JSON object with 'text' and 'filename', or with 'url'.")
     if "url" in body:
-        page = _validated(WebDocument, body)
-        return await corpus.page_threads.run(
-            lambda: _fetch(page, corpus.web_pages, corpus.files.spool, limit=limit), party=principal.tenant_id
-        )
-    document = _validated(TextDocument, body)
+        return await fetched_page(_validated(WebDocument, body), corpus, settings, principal)
+    return await received_text(_validated(TextDocument, body), corpus, settings)
+
+
+async def fetched_page(
+    page: WebDocument, corpus: DocumentsState, settings: Settings, principal: Principal
+) -> ReceivedUpload:
+    """A web page under a temporary name.
+
+    Raises:
+        TooLarge, StorageFull, UrlNotAllowed, UrlNotFetched, ServerFull: As in `read_upload`.
+    """
+    limit = settings.max_upload_mb << 20
+    return await corpus.page_threads.run(
+        lambda: _fetch(page, corpus.web_pages, corpus.files.spool, limit=limit), party=principal.tenant_id
+    )
+
+
+async def received_text(document: TextDocument, corpus: DocumentsState, settings: Settings) -> ReceivedUpload:
+    """A text under a temporary name.
+
+    Raises:
+        TooLarge, StorageFull: As in `read_upload`.
+    """
+    limit = settings.max_upload_mb << 20
     data = document.text.encode("utf-8", errors="replace")
     received = await anyio.to_thread.run_sync(
         lambda: corpus.files.spool.receive([data], name=new_id("in"), limit=limit)

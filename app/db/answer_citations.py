@@ -23,7 +23,7 @@ class AnswerResult(StrEnum):
     CANCELLED = "cancelled"
 
 
-ANSWERING = ("ask", "chat.completions", "responses", "messages")
+ANSWERING = ("ask", "chat.completions", "responses", "messages", "mcp.ask")
 """The endpoints that answer questions, as the ledger names them."""
 
 

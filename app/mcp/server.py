@@ -14,8 +14,8 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
+from app.api.mcp.passages import Answered, Collections, Excerpt, ListedCollection, SearchPassages, cited, listed, quote
 from app.client import Refused, refused
-from app.mcp.passages import Answered, Collections, Excerpt, ListedCollection, SearchPassages, cited, listed, quote
 
 _INSTRUCTIONS = """\
 Footnote answers from the user's own documents. Use `ask` for a question: it returns an answer whose markers [1], [2]

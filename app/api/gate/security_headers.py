@@ -60,7 +60,7 @@ class SecurityHeaders:
 def _mark(headers: MutableHeaders, scope: Scope) -> None:
     for name, value in _ALWAYS.items():
         headers.setdefault(name, value)
-    if route_path(scope).startswith("/v1/"):
+    if route_path(scope).startswith(("/v1/", "/mcp")):
         headers.setdefault("Cache-Control", "no-store")  # responses hold private documents (RFC 9111, section 5.2.2.5)
     if scope["scheme"] == "https":
         headers.setdefault("Strict-Transport-Security", f"max-age={_TWO_YEARS}")

@@ -114,6 +114,7 @@ FORGED: tuple[dict[str, str], ...] = (
     {CSRF_HEADER: csrf_token("cookie"), "sec-fetch-site": "same-site"},
     {CSRF_HEADER: csrf_token("cookie"), "origin": "https://evil.example"},
     {CSRF_HEADER: csrf_token("cookie"), "origin": "null"},
+    {CSRF_HEADER: csrf_token("cookie"), "origin": "http://["},
 )
 
 

@@ -44,6 +44,7 @@ MATRIX = {
     ("DELETE", "/v1/requests/{id}/feedback"): Role.READER,
     ("POST", "/v1/chat/completions"): Role.READER,
     ("POST", "/v1/messages"): Role.READER,
+    ("POST", "/mcp"): Role.READER,
     ("POST", "/v1/responses"): Role.READER,
     ("GET", "/v1/responses/{response_id}"): Role.READER,
     ("DELETE", "/v1/responses/{response_id}"): Role.READER,
@@ -177,3 +178,6 @@ OPERATOR = {
     ("POST", "/v1/admin/generations/{generation_id}/confirm"),
     ("POST", "/v1/admin/generations/{generation_id}/rollback"),
 }
+
+# Not in the OpenAPI document: the Model Context Protocol describes its own messages.
+UNDESCRIBED = {("POST", "/mcp")}

@@ -67,12 +67,7 @@ class Service:
     http: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
-        self.http = httpx.Client(
-            base_url=self.url,
-            headers={"Authorization": f"Bearer {ADMIN_KEY}"},
-            trust_env=False,
-            timeout=60,  # an upload waits for its ingestion longer than httpx's five seconds
-        )
+        self.http = self.client(ADMIN_KEY)
 
     def key(self, role: Role, *, tenant: str = "default", collections: tuple[str, ...] | None = None) -> str:
         """The secret of a new key."""
@@ -80,6 +75,11 @@ class Service:
             tenant_id=tenant, user_id=f"{tenant}-{role}", name=role, role=role, collections=collections, expires_at=None
         )
         return secret
+
+    def client(self, secret: str) -> httpx.Client:
+        """A client with this key; the caller closes it."""
+        headers = {"Authorization": f"Bearer {secret}"}
+        return httpx.Client(base_url=self.url, headers=headers, trust_env=False, timeout=60)  # longer than an ingestion
 
     def upload(self, text: str, name: str, **fields: object) -> str:
         """A document's id once it is indexed."""

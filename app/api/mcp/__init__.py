@@ -1,0 +1,1 @@
+"""The Model Context Protocol at /mcp: tools and resources of the caller's documents, in the process that answers."""
