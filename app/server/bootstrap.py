@@ -68,7 +68,7 @@ from app.usage.budgets.budgets import Budgets
 from app.usage.budgets.repository import BudgetRepository
 from app.usage.ledger.adjustments import Adjustments
 from app.usage.ledger.entry import LedgerObserver
-from app.usage.ledger.ledger import Ledger
+from app.usage.ledger.ledger import Late, Ledger
 from app.usage.ledger.prices import PriceRepository
 from app.usage.ledger.rerating import Rerater
 from app.usage.ledger.settlement_journal import SettlementJournal
@@ -276,11 +276,12 @@ def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Counts) ->
     webhooks = Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer)
     delivery = AlertDelivery(alerts, webhooks.post, currency=currency)
     observers = (Budgets(on_refusal=delivery.refused), Rollups(base.zone), TokenMetrics(metrics), TokenLimiter(rates))
-    ledger = _open_ledger(base, stack, jobs, observers)
+    # budgets hold the cost at settlement: only rollups count later adjustments
+    adjustments = Adjustments(database, audit, observers=(Rollups(base.zone),), currency=currency, clock=base.clock)
+    late = adjustments.correct_late_in if base.settings.shared else None
+    ledger = _open_ledger(base, stack, jobs, observers, late)
     prices = PriceRepository(database, audit, currency=currency, clock=ledger.seconds)
     prices.require_currency()
-    # budgets hold the cost at settlement: only rollups count later adjustments
-    adjustments = Adjustments(database, audit, observers=(Rollups(base.zone),), currency=currency, clock=ledger.seconds)
     usage = UsageState(
         ledger=ledger,
         raw_ledger=RawLedger(database),
@@ -294,16 +295,15 @@ def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Counts) ->
         reports=UsageReports(database, zone=base.zone, currency=currency, clock=ledger.seconds),
         overview=OverviewReports(database, zone=base.zone, currency=currency, clock=ledger.seconds),
         reconciliation=LedgerReconciliation(
-            database,
-            OwnProcess(base.boot_id, base.neighbours.gone, ledger.seconds),
-            zone=base.zone,
-            metrics=metrics,
+            database, OwnProcess(base.boot_id, base.neighbours.gone, ledger.seconds), zone=base.zone, metrics=metrics
         ),
     )
     return usage, delivery
 
 
-def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: tuple[LedgerObserver, ...]) -> Ledger:
+def _open_ledger(
+    base: _Base, stack: ExitStack, jobs: JobRepository, observers: tuple[LedgerObserver, ...], late: Late | None
+) -> Ledger:
     """The ledger after recovery: calls and jobs that an earlier process left open are settled and queued again."""
     journal = SettlementJournal(base.settings.data_dir / "settlements.jsonl")
     ledger = Ledger(
@@ -314,6 +314,7 @@ def _open_ledger(base: _Base, stack: ExitStack, jobs: JobRepository, observers: 
         journal=journal,
         currency=base.settings.currency,
         clock_in=base.neighbours.clock_in,
+        late=late,
     )
     replayed = ledger.settle_journaled()  # exact counts first: calls still open after that were cut off
     if replayed:

@@ -19,9 +19,9 @@ ON_DUPLICATE = (
 
 
 PROTECTED = (
-    "Password of an encrypted file. It is kept until the document is indexed or has failed: in memory, never written to "
-    "disk, or, where several processes share a database, sealed in it. After a restart of a process that is alone, the "
-    "document fails as `encrypted`; retry it with the password."
+    "Password of an encrypted file. It is kept until the document is indexed or has failed: in memory, never written "
+    "to disk, or, where several processes share a database, sealed in it. After a restart of a process that is alone, "
+    "the document fails as `encrypted`; retry it with the password."
 )
 
 

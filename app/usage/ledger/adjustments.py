@@ -4,6 +4,7 @@ An adjustment counts at the time it was made, so past buckets of reports do not 
 count the cost at settlement.
 """
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,13 +20,15 @@ from app.db.tables.usage_columns import Measures
 from app.db.values import require_text
 from app.errors import Conflict, InvalidRequest, NotFound
 from app.ids import new_id
-from app.types import Components, Operation, Principal, UsageStatus
+from app.telemetry.logs import logger
+from app.types import Components, Operation, Principal, Role, UsageStatus
 from app.usage.ledger.entry import ADJUSTMENT, Entry, LedgerObserver
-from app.usage.ledger.pricing import Rate, cost_pico, rates_at
+from app.usage.ledger.pricing import Rate, cost_pico, rates_at, rates_of
 
 Kind: TypeAlias = Literal["rerate", "correction"]
 
 _REASON_CHARS = 500
+_LATE = "Counted after its process was taken for dead."
 _WRITE = sa.insert(usage_adjustment)  # built once: re-rating runs it for every call
 
 
@@ -128,6 +131,35 @@ class Adjustments:
             )
         return adjustment
 
+    def correct_late_in(self, connection: sa.Connection, event_id: str, exact: Measures, at: int) -> Adjustment | None:
+        """Add what a call's exact counts differ by from those of the checkpoint at which it was settled, once.
+
+        The caller has locked its row; `at` is Unix microseconds. Its price is the one that the call has. Nothing is
+        written where the counts are the same, or where somebody has corrected the call.
+        """
+        row = connection.execute(sa.select(usage_event).where(usage_event.c.event_id == event_id)).mappings().one()
+        change = Measures._make(new - old for new, old in zip(exact, Measures.of(row), strict=True))
+        its_own = usage_adjustment.c.event_id == event_id
+        newest = usage_adjustment.c.created_at.desc(), usage_adjustment.c.adjustment_id.desc()
+        adjusted = connection.execute(sa.select(usage_adjustment).where(its_own).order_by(*newest)).all()
+        if change == Measures() or any(one.kind == "correction" for one in adjusted):
+            return None
+        price_ids = json.loads(adjusted[0].price_ids if adjusted else row["price_ids"])
+        due = cost_of(row, exact, rates=rates_of(connection, price_ids))
+        paid = (row["cost_pico"] or 0) + sum(one.cost_pico for one in adjusted)
+        logger().warning("settlement.late", row=event_id, output_tokens=change.output_tokens)
+        return self.write_in(
+            connection,
+            Principal(row["tenant_id"], "", "", Role.ADMIN),
+            row,
+            kind="correction",
+            change=change,
+            cost_pico=0 if due is None else due - paid,
+            price_ids=price_ids,
+            reason=_LATE,
+            at=at,
+        )
+
     def write_in(
         self,
         connection: sa.Connection,
@@ -139,13 +171,15 @@ class Adjustments:
         cost_pico: int,
         price_ids: Sequence[str],
         reason: str,
+        at: int | None = None,
     ) -> Adjustment:
         """Write an adjustment of the settled call `row` and call the observers, in the caller's transaction.
 
+        `at` is Unix microseconds; None is now, by the clock of this process.
         The caller must have locked the row if `cost_pico` depends on its earlier adjustments.
         """
         assert row["status"] != UsageStatus.RESERVED, "only settled calls are adjusted"
-        now = round(self._clock() * 1_000_000)
+        now = round(self._clock() * 1_000_000) if at is None else at
         adjustment = Adjustment(
             adjustment_id=new_id("adj"),
             event_id=row["event_id"],

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
@@ -39,6 +39,9 @@ from app.usage.ledger.entry import Entry, LedgerObserver
 from app.usage.ledger.events import Bill, UsageEvent, bill_of, events_of
 from app.usage.ledger.pricing import cost_pico, rates_at, rates_of
 from app.usage.ledger.settlement_journal import SettlementJournal
+
+Late: TypeAlias = Callable[[sa.Connection, str, Measures, int], object]
+"""Told the exact counts of a call that was settled at its checkpoint, and when that was, in Unix microseconds."""
 
 _MOMENT_MS = 2000  # how long `Ledger.moment` waits on PostgreSQL
 
@@ -74,6 +77,7 @@ class Ledger:
         journal: SettlementJournal | None = None,
         currency: str = "usd",
         clock_in: Callable[[sa.Connection], float] | None = None,
+        late: Late | None = None,
     ) -> None:
         """Open no call yet.
 
@@ -86,6 +90,7 @@ class Ledger:
             currency: ISO 4217, of all prices.
             clock_in: Unix seconds in a transaction, by which calls are settled where processes have clocks of their
                 own; None means by `clock`.
+            late: Called for counts that come after others settled the call at its checkpoint; None drops them.
         """
         self._database = database
         self._boot_id = boot_id
@@ -94,6 +99,7 @@ class Ledger:
         self._journal = journal
         self._currency = currency
         self._clock_in = clock_in
+        self._late = late
         self._latest = self._latest_in = 0
         self._stepping = threading.Lock()
 
@@ -170,7 +176,7 @@ class Ledger:
             note_output(connection, event_id, output_tokens)
 
     def settle(self, event_id: str, settlement: Settlement) -> bool:
-        """Write the counts of a call that has ended; False if it was settled before, and nothing changes.
+        """Write the counts of a call that has ended; False if it was settled before, and its row does not change.
 
         If the database cannot take it, the journal keeps it until `settle_journaled`.
 
@@ -215,11 +221,11 @@ class Ledger:
         row = locked_call(connection, event_id)
         assert row is not None, "a settled call was reserved"
         if row.status != UsageStatus.RESERVED:
+            # what an ingestion embedded beyond its checkpoint is embedded again, and billed then
+            if self._late is not None and row.status == UsageStatus.RECOVERED and row.operation != Operation.EMBED_DOC:
+                self._late(connection, event_id, _counted(row, settlement), self._now_in(connection))
             return False
-        before = Measures.of_row(row)
-        counts = before._replace(**settlement.counts)
-        if settlement.input_tokens is not None:
-            counts = _with_input(counts, Operation(row.operation), settlement.input_tokens)
+        before, counts = Measures.of_row(row), _counted(row, settlement)
         ttft = None if settlement.first_token_ms is None else round(settlement.first_token_ms * 1000)
         self._close(
             connection,
@@ -338,6 +344,14 @@ class Ledger:
         with self._stepping:
             self._latest_in = max(self._latest_in, now)
             return self._latest_in
+
+
+def _counted(row: sa.Row[Any], settlement: Settlement) -> Measures:
+    """The counts of a call with what its end counted."""
+    counts = Measures.of_row(row)._replace(**settlement.counts)
+    if settlement.input_tokens is None:
+        return counts
+    return _with_input(counts, Operation(row.operation), settlement.input_tokens)
 
 
 def _with_input(counts: Measures, operation: Operation, input_tokens: int) -> Measures:
