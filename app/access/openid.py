@@ -21,7 +21,9 @@ CALLBACK_PATH = "/v1/session/oidc/callback"
 _LEEWAY_S = 60  # tolerated difference between the provider's clock and ours
 _METADATA_S = 600.0
 _TIMEOUT_S = 5.0  # for the connection, and for each read
-_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+SIGNATURES = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+"""Algorithms of signatures that are accepted: asymmetric ones (RFC 7518, section 3.1; RFC 8037)."""
+
 _NOT_VERIFIED = "The provider's answer could not be verified."
 _LONGEST_NAME = 200
 
@@ -137,9 +139,18 @@ class OpenId:
             "code_verifier": attempt.verifier,
         }
         tokens = self._exchange(metadata, form)
-        keys = self._json("GET", str(metadata["jwks_uri"]))
-        claims = self._verified(str(tokens.get("id_token", "")), keys, str(metadata["issuer"]), nonce=attempt.nonce)
-        return self._identity(claims, next_path=attempt.next_path)
+        issuer, keys = self.keys()
+        claims = self._verified(str(tokens.get("id_token", "")), keys, issuer, nonce=attempt.nonce)
+        return self.identity(claims, next_path=attempt.next_path)
+
+    def keys(self) -> tuple[str, Mapping[str, Any]]:
+        """The issuer as tokens name it, and its JSON Web Key Set (RFC 7517), read from the provider.
+
+        Raises:
+            ProviderUnavailable: The provider does not answer, or not as an OpenID provider.
+        """
+        metadata = self._discovered()
+        return str(metadata["issuer"]), self._json("GET", str(metadata["jwks_uri"]))
 
     def _exchange(self, metadata: Mapping[str, Any], form: dict[str, str]) -> Mapping[str, Any]:
         """Exchange the code for tokens, with the client authentication of the provider (RFC 6749, section 2.3.1)."""
@@ -162,7 +173,7 @@ class OpenId:
         from joserfc.jwk import KeySet
 
         try:
-            decoded = jwt.decode(token, KeySet.import_key_set(keys), algorithms=_ALGORITHMS)  # type: ignore[arg-type]
+            decoded = jwt.decode(token, KeySet.import_key_set(keys), algorithms=SIGNATURES)  # type: ignore[arg-type]
             claims = CodeIDToken(
                 decoded.claims,
                 decoded.header,
@@ -178,7 +189,12 @@ class OpenId:
             raise Unauthenticated(_NOT_VERIFIED) from None
         return dict(claims)
 
-    def _identity(self, claims: Mapping[str, Any], *, next_path: str) -> Identity:
+    def identity(self, claims: Mapping[str, Any], *, next_path: str) -> Identity:
+        """The user whom verified claims name.
+
+        Raises:
+            Unauthenticated: They name none.
+        """
         subject = claims["sub"]
         if not isinstance(subject, str) or not subject:
             raise Unauthenticated(_NOT_VERIFIED)

@@ -149,6 +149,8 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("POST", _MESSAGES, _READER, admission=_GENERATION),
     # The Model Context Protocol, whose tools have the rows of the routes with the same effect
     RouteRule("*", "/mcp", _READER, body=_TEXTS),
+    RouteRule("*", "/.well-known/oauth-protected-resource", _READER, _PUBLIC),
+    RouteRule("*", "/.well-known/oauth-protected-resource/mcp", _READER, _PUBLIC),
     # OpenAI's protocol
     RouteRule("POST", "/v1/chat/completions", _READER, admission=_GENERATION, openai=True),
     RouteRule("POST", "/v1/responses", _READER, admission=_GENERATION, openai=True),

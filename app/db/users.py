@@ -187,6 +187,10 @@ class UserRepository:
         )
         query = sa.select(user_identity.c.user_id).where(*known)
         made = User(id=new_id("user"), tenant_id=tenant_id, name=name, created_at=self._clock(), disabled_at=None)
+        with self._database.read() as connection:
+            found = connection.execute(query).scalar_one_or_none()
+            if found is not None:
+                return _find(connection, found, tenant_id)
         try:
             with self._database.write() as connection:
                 found = connection.execute(query).scalar_one_or_none()

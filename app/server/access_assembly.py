@@ -6,6 +6,7 @@ from app.access.authenticator import Authenticator, KeyLookup
 from app.access.key_cache import KeyCache
 from app.access.last_use import INTERVAL_S, LastUses
 from app.access.openid import open_id
+from app.access.provider_tokens import ProviderTokens
 from app.access.startup_keys import LocalKey, ensure_first_key
 from app.admission.address_rate import AddressRate
 from app.clock import SteadyClock
@@ -62,15 +63,24 @@ def access_of(
     )
     noting.start()
     stack.callback(noting.stop)
+    openid, openid_threads = open_id(settings), OutboundThreads(_OPENID_THREADS)
+    users = UserRepository(database, on_change=changed, clock=clock)
+    tenants = TenantRepository(database, on_change=changed, clock=clock)
+    provider_tokens = None
+    if openid is not None and settings.mcp_url:
+        provider_tokens = ProviderTokens(
+            openid, resource=settings.mcp_url, users=users, tenants=tenants, threads=openid_threads, clock=clock
+        )
     return AccessState(
         authenticator=Authenticator(lookup, sessions, cache=key_cache, on_use=last_uses.seen),
         keys=keys,
         sessions=sessions,
-        openid=open_id(settings),
-        openid_threads=OutboundThreads(_OPENID_THREADS),
+        openid=openid,
+        provider_tokens=provider_tokens,
+        openid_threads=openid_threads,
         openid_rate=AddressRate(_OPENID_PER_MINUTE, name="openid-requests"),
-        users=UserRepository(database, on_change=changed, clock=clock),
-        tenants=TenantRepository(database, on_change=changed, clock=clock),
+        users=users,
+        tenants=tenants,
         invitations=InvitationRepository(database, sessions, clock=clock),
         mailer=Mailer(settings) if settings.smtp_url else None,
         mail_threads=OutboundThreads(_MAIL_THREADS),

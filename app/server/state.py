@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from app.access.authenticator import Authenticator
 from app.access.last_use import LastUses
 from app.access.openid import OpenId
+from app.access.provider_tokens import ProviderTokens
 from app.admission.address_rate import AddressRate
 from app.admission.admission import Admission
 from app.admission.event_streams import EventStreams
@@ -100,14 +101,16 @@ class History:
 class AccessState:
     """Keys, sessions, users and tenants, the check of a caller's secret, and the audit log of their changes.
 
-    `openid` is None without a provider. `openid_threads` wait for the provider; `openid_rate` limits its sign-ins.
-    `mailer` is None without a mail server; `mail_threads` wait for it. `last_uses` has the latest uses of keys.
+    `openid` is None without a provider, `provider_tokens` where its access tokens are not accepted. `openid_threads`
+    wait for the provider; `openid_rate` limits its sign-ins. `mailer` is None without a mail server; `mail_threads`
+    wait for it. `last_uses` has the latest uses of keys.
     """
 
     authenticator: Authenticator
     keys: KeyRepository
     sessions: SessionRepository
     openid: OpenId | None
+    provider_tokens: ProviderTokens | None
     openid_threads: OutboundThreads
     openid_rate: AddressRate
     users: UserRepository

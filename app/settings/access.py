@@ -10,6 +10,7 @@ MAIL_ADDRESS = r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9
 """An e-mail address in ASCII, as HTML's `input type=email` reads one; it has no character that ends a header."""
 
 _MAIL_ADDRESS = re.compile(MAIL_ADDRESS)
+_RESOURCE = re.compile(r"https?://[A-Za-z0-9._:\[\]-]{1,255}(?:/[A-Za-z0-9._~-]{1,100}){0,8}/mcp")
 _LONGEST_ADDRESS = 254  # characters, RFC 5321 section 4.5.3.1
 
 
@@ -46,6 +47,12 @@ class AccessSettings(BaseModel, frozen=True):
     oidc_admins: str = Field(
         default="",
         description="Administrators among them: subjects or verified e-mail addresses, comma-separated.",
+    )
+    mcp_url: str = Field(
+        default="",
+        description="Address of /mcp as assistants know it, such as https://footnote.example.org/mcp. With an OpenID "
+        "provider it then also takes the provider's access tokens whose audience is this address; empty takes keys "
+        "alone.",
     )
 
     smtp_url: str = Field(
@@ -93,6 +100,12 @@ class AccessSettings(BaseModel, frozen=True):
             raise ValueError("FOOTNOTE_OIDC_ISSUER must begin with https:// (or http://, to try it out)")
         if self.oidc_issuer and not self.oidc_client_id:
             raise ValueError("FOOTNOTE_OIDC_ISSUER needs FOOTNOTE_OIDC_CLIENT_ID")
+        return self
+
+    @model_validator(mode="after")
+    def _resource_is_an_address(self) -> Self:
+        if self.mcp_url and not _RESOURCE.fullmatch(self.mcp_url):
+            raise ValueError("FOOTNOTE_MCP_URL must be the address of /mcp, such as https://footnote.example.org/mcp")
         return self
 
 

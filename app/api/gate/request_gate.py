@@ -16,7 +16,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.access.authenticator import AccessRevoked, until_revoked
+from app.access.authenticator import AccessRevoked, Caller, bearer_secret, until_revoked
+from app.access.provider_tokens import is_token
 from app.access.routes import (
     AdmissionControl,
     is_public,
@@ -33,11 +34,13 @@ from app.api.gate.body_limits import body_limit, json_kind, readable_size
 from app.api.gate.json_size import bounded_json
 from app.api.gate.observation import Observation
 from app.api.gate.request_body import bounded, read_body, replay_body, until_disconnect
+from app.api.protected_resource import PATH as PROTECTED
+from app.api.protected_resource import challenge
 from app.api.root_path import route_path
 from app.documents.spool import too_large_file
 from app.errors import Forbidden, InvalidRequest, TooLarge
 from app.ids import new_id
-from app.server.state import State
+from app.server.state import AccessState, State
 from app.telemetry.timing import timed
 
 
@@ -141,7 +144,7 @@ class RequestGate:
                 # A client that writes its whole body before it reads would see a reset instead of the response.
                 with anyio.move_on_after(_DRAIN_SECONDS):
                     await _drain(received)
-            await _refuse(scope, received, send_named, error, request_id, openid=state.access.openid is not None)
+            await _refuse(scope, received, send_named, error, request_id, access=state.access)
         finally:
             observation.end(status)
 
@@ -191,7 +194,7 @@ async def _authorize(scope: Scope, state: State) -> None:
         if client := scope.get("client"):  # clients of a Unix socket have no address
             state.limits.admission.public_rate.count(str(client[0]))
     else:
-        caller = await state.access.authenticator.caller(headers, method)
+        caller = await _caller(scope, state.access, headers)
         scope["state"].update(principal=caller.principal, caller=caller)
         if address is not None:
             failed_logins.succeeded(address, headers.get("authorization", ""))
@@ -201,6 +204,16 @@ async def _authorize(scope: Scope, state: State) -> None:
     limit = body_limit(scope, file_bytes=state.settings.max_upload_mb << 20)
     if declared.isdigit() and int(declared) > limit:
         raise _too_large(scope, limit=limit, file_bytes=state.settings.max_upload_mb << 20)
+
+
+async def _caller(scope: Scope, access: AccessState, headers: Headers) -> Caller:
+    """The caller: of the protected resource also one with an access token of the OpenID provider."""
+    authorization, client = headers.get("authorization"), scope.get("client")
+    if access.provider_tokens is not None and authorization is not None and route_path(scope) == PROTECTED:
+        secret = bearer_secret(authorization)
+        if is_token(secret):
+            return await access.provider_tokens.caller(secret, address=str(client[0]) if client else "")
+    return await access.authenticator.caller(headers, scope["method"])
 
 
 def _too_large(scope: Scope, *, limit: int, file_bytes: int) -> TooLarge:
@@ -261,9 +274,11 @@ def _credentials(scope: Scope) -> str:
 
 
 async def _refuse(
-    scope: Scope, receive: Receive, send: Send, error: Exception, request_id: str, *, openid: bool
+    scope: Scope, receive: Receive, send: Send, error: Exception, request_id: str, *, access: AccessState
 ) -> None:
-    status, body, headers = problem_of(error, request_id, openid=openid)
+    status, body, headers = problem_of(error, request_id, openid=access.openid is not None)
+    if status == _UNAUTHENTICATED and route_path(scope) == PROTECTED:
+        headers["WWW-Authenticate"] = challenge(scope, access)
     response = problem_response(status, body, headers, path=route_path(scope))
     await response(scope, receive, send)
 

@@ -12,10 +12,8 @@ from fastapi.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from app.api.event_stream import ClientGone, unless_disconnected
+from app.api.protected_resource import PATH
 from app.errors import CrossSiteRequest, SetupError
-
-PATH = "/mcp"
-"""The path of the protocol."""
 
 router = APIRouter(tags=["mcp"])
 

@@ -6,6 +6,7 @@ session outlives it, so any process that shares the database may serve the next 
 
 import logging
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import unquote
@@ -89,7 +90,7 @@ class _Serving:
             version=version("footnote-rag"),
             title="Footnote",
             instructions=INSTRUCTIONS,
-            get_tool_input_schema=lambda name: _TOOLS[name].arguments.model_json_schema() if name in _TOOLS else None,
+            get_tool_input_schema=lambda name: _described(_TOOLS[name]).input_schema if name in _TOOLS else None,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -156,15 +157,33 @@ class _Serving:
             ) from None
 
 
+@cache
 def _described(tool: Tool) -> ToolDescription:
     return ToolDescription(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.arguments.model_json_schema(),
-        output_schema=tool.result.model_json_schema(mode="serialization"),
+        input_schema=_portable(tool.arguments.model_json_schema()),
+        output_schema=_portable(tool.result.model_json_schema(mode="serialization")),
         annotations=ToolAnnotations(read_only_hint=tool.reads, destructive_hint=False, open_world_hint=False),
     )
+
+
+def _portable(schema: Any) -> Any:
+    """A JSON schema whose `type` is never a list: some model providers refuse tools with one.
+
+    Example:
+        >>> _portable({"type": ["string", "null"], "maxLength": 3})
+        {'anyOf': [{'type': 'string', 'maxLength': 3}, {'type': 'null', 'maxLength': 3}]}
+    """
+    if isinstance(schema, list):
+        return [_portable(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(kinds := schema.get("type"), list):
+        rest = {name: _portable(each) for name, each in schema.items() if name != "type"}
+        return {"anyOf": [{"type": kind, **rest} for kind in kinds]}
+    return {name: _portable(each) for name, each in schema.items()}
 
 
 def _replayed(body: bytes) -> Any:

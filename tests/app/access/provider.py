@@ -30,6 +30,7 @@ class Provider:
         self.description: dict[str, Any] = {}
         self.failing = False
         self.exchanges = 0
+        self.keys_read = 0
         self._asked: dict[str, dict[str, str]] = {}
 
     def authorize(self, url: str) -> dict[str, str]:
@@ -40,6 +41,13 @@ class Provider:
         code = f"code-{len(self._asked)}"
         self._asked[code] = asked
         return {"code": code, "state": asked["state"]}
+
+    def access_token(self, audience: object, *, key: RSAKey = KEY, kid: str = "k1", **claims: object) -> str:
+        """A token of the user for this audience; a claim of None is left out."""
+        now = int(time.time())
+        said = {"iss": self.issuer, "sub": self.subject, "aud": audience, "exp": now + 300, "iat": now, **claims}
+        kept = {name: value for name, value in said.items() if value is not None}
+        return jwt.encode({"alg": "RS256", "kid": kid, "typ": "at+jwt"}, kept, key)
 
     def answer(self, path: str, form: dict[str, str], authorization: str) -> tuple[int, object]:
         if self.failing:
@@ -53,6 +61,7 @@ class Provider:
                 **self.description,
             }
         if path == "/jwks":
+            self.keys_read += 1
             return 200, {"keys": [KEY.as_dict(private=False)]}
         assert path == "/token"
         return self._token(form, authorization)

@@ -1,5 +1,6 @@
 """/mcp over a socket, by the protocol's own client, in its newest version and with the handshake of the older ones."""
 
+import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -47,6 +48,8 @@ async def test_a_client_learns_what_the_server_is_and_what_its_tools_take_and_gi
     assert set(tools) >= READING
     assert all(tool.description and tool.title for tool in tools.values())
     assert all(tool.output_schema and tool.output_schema["type"] == "object" for tool in tools.values())
+    schemas = json.dumps([(tool.input_schema, tool.output_schema) for tool in tools.values()])
+    assert '"type": [' not in schemas, "some model providers refuse a list of types"
     assert all(field.get("description") for field in tools["ask"].input_schema["properties"].values())
     assert {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint} == READING
 
