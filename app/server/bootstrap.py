@@ -34,6 +34,7 @@ from app.db.presence import OwnProcess
 from app.db.reindexing import ReindexingRepository
 from app.db.session import Database
 from app.db.stored_responses import StoredResponseRepository
+from app.db.watches import WatchRepository
 from app.documents.consistency import Reconciler
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
@@ -176,6 +177,12 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
                 passages=CitedPassageRepository(base.database),
                 asked=base.owned(AskedQuestionRepository),
                 feedback=FeedbackRepository(base.database, clock=base.clock),
+                watches=WatchRepository(
+                    base.database,
+                    most=settings.watches_per_key,
+                    least_s=settings.watch_interval_s,
+                    clock=base.clock,
+                ),
                 cancels=base.owned(CancelRequestRepository) if settings.shared else None,
             ),
             access=access,

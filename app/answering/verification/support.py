@@ -169,9 +169,7 @@ def lacks_detail(claim: Statement, evidence: Statement, *, around: frozenset[str
 
     Numbers and months must be in the passage itself; a name may also be in its headings.
     """
-    return (
-        lacks_month(claim, evidence) or lacks_number(claim, evidence) or lacks_name(claim, evidence, around=around)
-    )
+    return lacks_month(claim, evidence) or lacks_number(claim, evidence) or lacks_name(claim, evidence, around=around)
 
 
 def lacks_month(claim: Statement, evidence: Statement) -> bool:

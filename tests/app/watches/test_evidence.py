@@ -98,7 +98,23 @@ def test_of_two_that_do_not_answer_only_a_changed_wording_counts() -> None:
 
 
 words = st.sampled_from(
-    ["the", "fee", "rent", "is", "not", "rises", "falls", "30", "35", "May", "June", "Harbour", "Mole", "pets", "cellar"]
+    [
+        "the",
+        "fee",
+        "rent",
+        "is",
+        "not",
+        "rises",
+        "falls",
+        "30",
+        "35",
+        "May",
+        "June",
+        "Harbour",
+        "Mole",
+        "pets",
+        "cellar",
+    ]
 )
 sentences = st.lists(words, min_size=1, max_size=9).map(lambda found: " ".join(found).capitalize() + ".")
 passages = st.builds(
