@@ -36,7 +36,7 @@ class NewEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class WatchLook:
     """What a run found.
 
     Attributes:
@@ -69,7 +69,7 @@ class WatchRuns:
 
     Example:
         >>> claimed = runs.claim()
-        >>> runs.finish(claimed, Look(state="current", looked=True))
+        >>> runs.finish(claimed, WatchLook(state="current", looked=True))
         True
     """
 
@@ -121,7 +121,7 @@ class WatchRuns:
             connection.execute(sa.update(watch).where(watch.c.id == row.id).values(**taken))
         return ClaimedWatch(to_watch(row), self._own.boot_id, row.claim + 1)
 
-    def finish(self, claimed: ClaimedWatch, look: Look) -> bool:
+    def finish(self, claimed: ClaimedWatch, look: WatchLook) -> bool:
         """Store what a run found and when the next one is due; False where the watch was changed, deleted or taken.
 
         Then nothing is stored. The event is written in the same transaction, so each difference is told once.

@@ -34,7 +34,6 @@ from app.db.presence import OwnProcess
 from app.db.reindexing import ReindexingRepository
 from app.db.session import Database
 from app.db.stored_responses import StoredResponseRepository
-from app.db.watches import WatchRepository
 from app.documents.consistency import Reconciler
 from app.documents.intake import Intake
 from app.documents.openai_files import OpenAIFiles
@@ -56,6 +55,7 @@ from app.server.periodic import PeriodicThread
 from app.server.serving import Serving
 from app.server.sharing import Counts, Neighbours
 from app.server.state import AdmissionState, DocumentsState, History, State, Telemetry, UsageState
+from app.server.watch_assembly import watch_repository
 from app.settings import Settings
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
@@ -177,12 +177,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
                 passages=CitedPassageRepository(base.database),
                 asked=base.owned(AskedQuestionRepository),
                 feedback=FeedbackRepository(base.database, clock=base.clock),
-                watches=WatchRepository(
-                    base.database,
-                    most=settings.watches_per_key,
-                    least_s=settings.watch_interval_s,
-                    clock=base.clock,
-                ),
+                watches=watch_repository(settings, base.database, usage.webhooks, clock=base.clock),
                 cancels=base.owned(CancelRequestRepository) if settings.shared else None,
             ),
             access=access,
@@ -276,7 +271,8 @@ def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Counts) ->
     """The ledger after recovery, with budgets, prices, rollups and reports."""
     database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
     alerts = AlertRepository(database, clock=base.clock)
-    webhooks = Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer)
+    settings = base.settings
+    webhooks = Webhooks(hosts=settings.webhook_hosts, tracer=base.tracer, secret=settings.signing_secret)
     delivery = AlertDelivery(alerts, webhooks.post, currency=currency)
     observers = (Budgets(on_refusal=delivery.refused), Rollups(base.zone), TokenMetrics(metrics), TokenLimiter(rates))
     ledger = _open_ledger(base, stack, jobs, observers)

@@ -25,7 +25,7 @@ _NOWHERE = frozenset[str]()
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AnswerEvidence:
     """What an answer rests on: `citations` are its footnotes, or those of the nearest passages if not `answered`."""
 
     answered: bool = False
@@ -33,7 +33,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class EvidenceDifference:
     """One difference between the evidence of two answers.
 
     Attributes:
@@ -62,33 +62,33 @@ class _Passage:
         return cls(citation, statement, tuple(word for word in statement.words if word[0].isalnum() or word == "%"))
 
 
-def differences(before: Evidence, after: Evidence) -> tuple[Difference, ...]:
+def differences(before: AnswerEvidence, after: AnswerEvidence) -> tuple[EvidenceDifference, ...]:
     """What differs between the evidence of an earlier and a later answer, wordings of one passage first; () if nothing.
 
     Example:
         >>> fee = {"document_id": "doc_1", "cited_text": "The fee is 30 euros a month."}
         >>> raised = {**fee, "cited_text": "The fee is 35 euros a month."}
-        >>> [one.kinds for one in differences(Evidence(True, (fee,)), Evidence(True, (raised,)))]
+        >>> [one.kinds for one in differences(AnswerEvidence(True, (fee,)), AnswerEvidence(True, (raised,)))]
         [('number',)]
     """
     old, new = _passages(before), _passages(after)
     gone = [one for one in old if not any(_says_the_same(one, other) for other in new)]
     come = [one for one in new if not any(_says_the_same(one, other) for other in old)]
-    flipped = (Difference(("answered",)),) if before.answered != after.answered else ()
+    flipped = (EvidenceDifference(("answered",)),) if before.answered != after.answered else ()
     pairs = _paired(gone, come)
-    reworded = tuple(Difference(_kinds(one, other), one.citation, other.citation) for one, other in pairs)
+    reworded = tuple(EvidenceDifference(_kinds(one, other), one.citation, other.citation) for one, other in pairs)
     if not before.answered and not after.answered:
         return reworded
     paired = {id(one) for pair in pairs for one in pair}
     return (
         *flipped,
         *reworded,
-        *(Difference(("passage",), one.citation, None) for one in gone if id(one) not in paired),
-        *(Difference(("passage",), None, one.citation) for one in come if id(one) not in paired),
+        *(EvidenceDifference(("passage",), one.citation, None) for one in gone if id(one) not in paired),
+        *(EvidenceDifference(("passage",), None, one.citation) for one in come if id(one) not in paired),
     )
 
 
-def _passages(evidence: Evidence) -> list[_Passage]:
+def _passages(evidence: AnswerEvidence) -> list[_Passage]:
     """The passages that are cited, each wording once."""
     return list({one.words: one for one in map(_Passage.of, reversed(evidence.citations))}.values())[::-1]
 

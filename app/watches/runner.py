@@ -70,7 +70,7 @@ class WatchRunner:
                 watch=claimed.watch.id,
                 state=look.state,
                 asked=look.answer is not None,
-                event=look.event is not None,
+                differs=look.event is not None,
                 kept=kept,
             )
             done += 1
@@ -116,7 +116,7 @@ class WatchNews:
         try:
             self._post(message(waiting))
         except NotDelivered as error:
-            logger().warning("watch.not_delivered", event=waiting.event.id, attempt=attempts, error=str(error))
+            logger().warning("watch.not_delivered", id=waiting.event.id, attempt=attempts, error=str(error))
             again_s = None if attempts >= MAX_ATTEMPTS else delay_after(attempts)
             self._deliveries.note(waiting, delivered=False, again_s=again_s)
         else:

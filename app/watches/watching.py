@@ -13,16 +13,16 @@ from app.answering.answers.parts import Reason
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.clock import pause_after
+from app.db.acting import ActingPrincipals
 from app.db.collections import CollectionRepository
-from app.db.standing import Standing
-from app.db.watch_runs import ClaimedWatch, Look, NewEvent
+from app.db.watch_runs import ClaimedWatch, NewEvent, WatchLook
 from app.db.watches import Watch
 from app.errors import AppError, BudgetExceeded, Forbidden, NotFound
 from app.ids import new_id
 from app.telemetry.logs import logger
 from app.types import Principal
 from app.usage.budgets.windows import edges_of
-from app.watches.evidence import Difference, Evidence, differences
+from app.watches.evidence import AnswerEvidence, EvidenceDifference, differences
 from generation.errors import GenerationError
 from retrieval.errors import InvalidFilter, RetrievalError
 from retrieval.types import Context
@@ -54,13 +54,13 @@ class Watching:
 
     Example:
         >>> watching.look(claimed)  # the same passages as last time: nothing was asked
-        Look(state='current', looked=True, …)
+        WatchLook(state='current', looked=True, …)
     """
 
     def __init__(
         self,
         *,
-        standing: Standing,
+        principals: ActingPrincipals,
         collections: CollectionRepository,
         zone: ZoneInfo,
         clock: Callable[[], float],
@@ -71,14 +71,16 @@ class Watching:
 
         An answer takes `deadline_s` seconds at most. `deliver` says whether events are to be posted to a webhook.
         """
-        self._standing = standing
+        self._principals = principals
         self._collections = collections
         self._zone = zone
         self._clock = clock
         self._deadline_s = deadline_s
         self._deliver = deliver
 
-    def look(self, claimed: ClaimedWatch, answerer: Answerer, *, stopping: Callable[[], bool] = lambda: False) -> Look:
+    def look(
+        self, claimed: ClaimedWatch, answerer: Answerer, *, stopping: Callable[[], bool] = lambda: False
+    ) -> WatchLook:
         """Run a watch, in a thread without an event loop; once `stopping` says so, the run ends as `stopped`.
 
         Nothing is raised for what keeps a watch from its answer: the result says why, and when it is tried again.
@@ -92,7 +94,7 @@ class Watching:
             detail = f"Its budget of {watch.budget.tokens} tokens for this {watch.budget.period} is used up."
             return spent.look(state="over_budget", detail=detail, after_s=max(1.0, seconds))
         try:
-            principal = self._standing.principal(watch.tenant_id, user_id=watch.user_id, key_id=watch.key_id)
+            principal = self._principals.of(watch.tenant_id, user_id=watch.user_id, key_id=watch.key_id)
             question = self._question(watch, principal)
         except (Forbidden, NotFound) as error:
             return spent.look(state="no_access", detail=str(error))
@@ -102,7 +104,7 @@ class Watching:
 
     def _asked(
         self, watch: Watch, question: Question, answerer: Answerer, spent: "_Spent", stopping: Callable[[], bool]
-    ) -> Look:
+    ) -> WatchLook:
         meter = answerer.meters.of(question)
         try:
             asked = asyncio.run(_asked(answerer, question, meter, known=watch.presented, stopping=stopping))
@@ -134,7 +136,7 @@ class Watching:
             deadline=time.monotonic() + self._deadline_s,
         )
 
-    def _found(self, watch: Watch, answer: Answer, presented: Presented, spent: "_Spent") -> Look:
+    def _found(self, watch: Watch, answer: Answer, presented: Presented, spent: "_Spent") -> WatchLook:
         if answer.reason is Reason.DRY_RUN:
             return spent.look(state="current", looked=True)
         if not answer.whole or answer.reason in {Reason.CANCELLED, Reason.ERROR}:
@@ -156,8 +158,8 @@ class _Spent:
     def add(self, meter: Meter) -> None:
         self.tokens += sum(call.total_tokens for call in meter.calls)
 
-    def look(self, **found: Any) -> Look:
-        return Look(used_tokens=self.tokens, used_since=self.since, **found)
+    def look(self, **found: Any) -> WatchLook:
+        return WatchLook(used_tokens=self.tokens, used_since=self.since, **found)
 
 
 async def _asked(
@@ -185,7 +187,7 @@ async def _asked(
             await asyncio.wait({whole})
 
 
-def _failed(watch: Watch, spent: _Spent, detail: str) -> Look:
+def _failed(watch: Watch, spent: _Spent, detail: str) -> WatchLook:
     failures = watch.failures + 1
     after_s = pause_after(failures, first_s=_FIRST_PAUSE_S, longest_s=_LONGEST_PAUSE_S)
     return spent.look(state="failing", detail=detail, failures=failures, after_s=after_s)
@@ -215,14 +217,14 @@ def kept_answer(answer: Answer, *, at: float) -> dict[str, Any]:
     }
 
 
-def evidence_of(kept: Mapping[str, Any]) -> Evidence:
+def evidence_of(kept: Mapping[str, Any]) -> AnswerEvidence:
     """The evidence of an answer that a watch keeps."""
-    return Evidence(bool(kept["answered"]), tuple(kept["citations"]))
+    return AnswerEvidence(bool(kept["answered"]), tuple(kept["citations"]))
 
 
 def _without_current(citation: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in citation.items() if name != "current_version"}
 
 
-def _as_json(difference: Difference) -> dict[str, Any]:
+def _as_json(difference: EvidenceDifference) -> dict[str, Any]:
     return {"kinds": list(difference.kinds), "before": difference.before, "after": difference.after}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.watches.evidence import Difference, Evidence, differences
+from app.watches.evidence import AnswerEvidence, EvidenceDifference, differences
 
 FEE = "The fee for a parking space is 30 euros a month."
 TERM = "The lease with Harbour Estates ends on 3 May 2027."
@@ -24,11 +24,11 @@ def cited(text: str, *, document: str = "doc_1", version: int = 1, start: int = 
     }
 
 
-def answer(*texts: str, answered: bool = True, document: str = "doc_1") -> Evidence:
-    return Evidence(answered, tuple(cited(text, document=document) for text in texts))
+def answer(*texts: str, answered: bool = True, document: str = "doc_1") -> AnswerEvidence:
+    return AnswerEvidence(answered, tuple(cited(text, document=document) for text in texts))
 
 
-def kinds(found: tuple[Difference, ...]) -> list[tuple[str, ...]]:
+def kinds(found: tuple[EvidenceDifference, ...]) -> list[tuple[str, ...]]:
     return [one.kinds for one in found]
 
 
@@ -64,15 +64,15 @@ def test_another_wording_is_no_difference(after: str) -> None:
 
 
 def test_a_passage_that_moved_into_another_version_place_or_document_is_the_same() -> None:
-    before = Evidence(answered=True, citations=(cited(FEE),))
+    before = AnswerEvidence(answered=True, citations=(cited(FEE),))
 
-    assert differences(before, Evidence(True, (cited(FEE, version=2, start=90),))) == ()
-    assert differences(before, Evidence(True, (cited(FEE, document="doc_2"),))) == ()
+    assert differences(before, AnswerEvidence(True, (cited(FEE, version=2, start=90),))) == ()
+    assert differences(before, AnswerEvidence(True, (cited(FEE, document="doc_2"),))) == ()
 
 
 def test_a_passage_cited_by_one_of_them_alone_is_told() -> None:
-    assert differences(answer(FEE), answer(FEE, PETS)) == (Difference(("passage",), None, cited(PETS)),)
-    assert differences(answer(FEE, PETS), answer(FEE)) == (Difference(("passage",), cited(PETS), None),)
+    assert differences(answer(FEE), answer(FEE, PETS)) == (EvidenceDifference(("passage",), None, cited(PETS)),)
+    assert differences(answer(FEE, PETS), answer(FEE)) == (EvidenceDifference(("passage",), cited(PETS), None),)
     assert kinds(differences(answer(FEE), answer(TERM))) == [("passage",), ("passage",)]
 
 
@@ -83,11 +83,17 @@ def test_a_number_of_another_document_is_another_passage() -> None:
 
 
 def test_an_answer_where_there_was_none_is_a_difference_and_the_other_way() -> None:
-    none = Evidence(answered=False)
+    none = AnswerEvidence(answered=False)
 
-    assert differences(none, answer(FEE)) == (Difference(("answered",)), Difference(("passage",), None, cited(FEE)))
-    assert differences(answer(FEE), none) == (Difference(("answered",)), Difference(("passage",), cited(FEE), None))
-    assert differences(answer(FEE, answered=False), answer(FEE)) == (Difference(("answered",)),)
+    assert differences(none, answer(FEE)) == (
+        EvidenceDifference(("answered",)),
+        EvidenceDifference(("passage",), None, cited(FEE)),
+    )
+    assert differences(answer(FEE), none) == (
+        EvidenceDifference(("answered",)),
+        EvidenceDifference(("passage",), cited(FEE), None),
+    )
+    assert differences(answer(FEE, answered=False), answer(FEE)) == (EvidenceDifference(("answered",)),)
 
 
 def test_of_two_that_do_not_answer_only_a_changed_wording_counts() -> None:
@@ -120,16 +126,16 @@ sentences = st.lists(words, min_size=1, max_size=9).map(lambda found: " ".join(f
 passages = st.builds(
     cited, sentences, document=st.sampled_from(["doc_1", "doc_2"]), version=st.integers(1, 3), start=st.integers(0, 99)
 )
-answers = st.builds(Evidence, st.booleans(), st.lists(passages, max_size=5).map(tuple))
+answers = st.builds(AnswerEvidence, st.booleans(), st.lists(passages, max_size=5).map(tuple))
 
 
 @given(answers)
-def test_nothing_differs_from_itself(evidence: Evidence) -> None:
+def test_nothing_differs_from_itself(evidence: AnswerEvidence) -> None:
     assert differences(evidence, evidence) == ()
 
 
 @given(answers, answers)
-def test_it_differs_the_other_way_round_too(one: Evidence, other: Evidence) -> None:
+def test_it_differs_the_other_way_round_too(one: AnswerEvidence, other: AnswerEvidence) -> None:
     forth, back = differences(one, other), differences(other, one)
 
     assert bool(forth) == bool(back)
@@ -137,7 +143,7 @@ def test_it_differs_the_other_way_round_too(one: Evidence, other: Evidence) -> N
 
 
 @given(answers, answers, st.randoms(use_true_random=False))
-def test_order_and_repetition_do_not_matter(one: Evidence, other: Evidence, random: Any) -> None:
+def test_order_and_repetition_do_not_matter(one: AnswerEvidence, other: AnswerEvidence, random: Any) -> None:
     shuffled = [*other.citations, *other.citations[:2]]
     random.shuffle(shuffled)
 
@@ -145,14 +151,14 @@ def test_order_and_repetition_do_not_matter(one: Evidence, other: Evidence, rand
 
 
 @given(answers, st.integers(1, 9), st.integers(0, 10_000))
-def test_places_and_versions_do_not_matter(evidence: Evidence, version: int, start: int) -> None:
+def test_places_and_versions_do_not_matter(evidence: AnswerEvidence, version: int, start: int) -> None:
     moved = tuple({**one, "version": version, "start_char": start} for one in evidence.citations)
 
     assert differences(evidence, replace(evidence, citations=moved)) == ()
 
 
 @given(answers, st.integers(1000, 9999))
-def test_a_number_that_no_passage_had_is_always_a_difference(evidence: Evidence, number: int) -> None:
+def test_a_number_that_no_passage_had_is_always_a_difference(evidence: AnswerEvidence, number: int) -> None:
     passage = cited(f"The fee for a space in the yard is {number} euros.", document="doc_9")
     added = replace(evidence, answered=True, citations=(*evidence.citations, passage))
 
@@ -160,7 +166,7 @@ def test_a_number_that_no_passage_had_is_always_a_difference(evidence: Evidence,
 
 
 @given(answers, answers)
-def test_every_difference_names_a_passage_of_its_side(one: Evidence, other: Evidence) -> None:
+def test_every_difference_names_a_passage_of_its_side(one: AnswerEvidence, other: AnswerEvidence) -> None:
     for found in differences(one, other):
         assert found.kinds
         assert found.before is None or found.before in one.citations

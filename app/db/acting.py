@@ -10,21 +10,22 @@ from app.errors import Forbidden
 from app.types import OPENID, Principal, Role
 
 
-class Standing:
+class ActingPrincipals:
     """Finds the principal of a key anew, with the role and the collections that it has now.
 
     Example:
-        >>> Standing(database, clock=time.time).principal("acme", user_id="ann", key_id="key_1").role
+        >>> principals.of("acme", user_id="ann", key_id="key_1").role
         <Role.MEMBER: 'member'>
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], float]) -> None:
-        """`clock` gives Unix seconds."""
+    def __init__(self, database: Database, *, openid_role: Role, clock: Callable[[], float]) -> None:
+        """Users whom an OpenID provider signs in without a key have `openid_role`; `clock` gives Unix seconds."""
         self._database = database
+        self._openid_role = openid_role
         self._clock = clock
 
-    def principal(self, tenant_id: str, *, user_id: str, key_id: str) -> Principal:
-        """The principal. A user whom an OpenID provider signed in without a key may read and ask, no more.
+    def of(self, tenant_id: str, *, user_id: str, key_id: str) -> Principal:
+        """The principal, if it may act.
 
         Raises:
             Forbidden: The key is revoked or has expired, or its user or tenant is disabled; the message says which.
@@ -46,7 +47,7 @@ class Standing:
         if owned.disabled_at is not None:
             raise Forbidden("The user is disabled.")
         if key_id == OPENID:
-            return Principal(tenant_id, user_id, OPENID, Role.READER)
+            return Principal(tenant_id, user_id, OPENID, self._openid_role)
         if key is None or key.revoked_at is not None:
             raise Forbidden("The key is revoked.")
         if key.expires_at is not None and key.expires_at <= self._clock():
