@@ -110,7 +110,8 @@ class Watching:
             asked = asyncio.run(_asked(answerer, question, meter, known=watch.presented, stopping=stopping))
         except BudgetExceeded as error:
             spent.add(meter)
-            return spent.look(state="over_budget", detail=str(error), after_s=error.wait_s)
+            after_s = None if error.wait_s is None else max(error.wait_s, _FIRST_PAUSE_S)
+            return spent.look(state="over_budget", detail=str(error), after_s=after_s)
         except Exception as error:  # noqa: BLE001 - any failure is the watch's state, and logged
             logger().warning("watch.failed", watch=watch.id, error=type(error).__name__)
             spent.add(meter)
