@@ -6,6 +6,7 @@ or its end. Everything that refuses with a status is raised before a byte is str
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from app.answering.answers.answer import AbstentionReport
 from app.answering.answers.parts import ClarifyPart, Reason, ReplyPart
@@ -25,6 +26,10 @@ from app.answering.understanding.understanding import Reply, Understanding
 from app.telemetry.timing import timed
 from app.usage.ledger.events import Bill
 from retrieval.memo import Memo
+from retrieval.types import Context
+
+Unless: TypeAlias = Callable[[Context], bool]
+"""Whether a question is not to be answered, by its sources: they are known, and so is the answer."""
 
 
 class Answerer:
@@ -61,10 +66,14 @@ class Answerer:
         self._closing = closing
         self._memo = memo
 
-    def open(self, question: Question, *, meter: Meter | None = None) -> OpenAnswer:
-        """Begin to answer in a worker thread; `meter` is the question's. Called on the event loop."""
+    def open(self, question: Question, *, meter: Meter | None = None, unless: Unless | None = None) -> OpenAnswer:
+        """Begin to answer in a worker thread; `meter` is the question's. Called on the event loop.
+
+        Where `unless` says so of the sources, nothing answers: no model reads them, and the answer is that of a dry
+        run.
+        """
         meter = meter or self.meters.of(question)
-        return self._opened(question, meter, self.begin(question, meter))
+        return self._opened(question, meter, self.begin(question, meter, unless=unless))
 
     async def begun(self, question: Question) -> OpenAnswer:
         """An answer that has begun; raises as `OpenAnswer.begun`, and then leaves nothing running."""
@@ -93,14 +102,14 @@ class Answerer:
             raise
         return tuple(opened)
 
-    def begin(self, question: Question, meter: Meter) -> Steps:
+    def begin(self, question: Question, meter: Meter, *, unless: Unless | None = None) -> Steps:
         """The steps by which an answer begins, to be taken in one thread; they block. Raise as `OpenAnswer.begun`.
 
         Once the meter is closed no further model is called, and the answer is a cancelled one.
         """
         try:
             with self._memo.of(question.principal.tenant_id):
-                return (yield from self._begin(question, meter))
+                return (yield from self._begin(question, meter, unless))
         except BaseException:
             self._closing.left(question)
             raise
@@ -133,7 +142,7 @@ class Answerer:
     def _opened(self, question: Question, meter: Meter, steps: Steps) -> OpenAnswer:
         return OpenAnswer(question, meter, steps, running=self.running, closing=self._closing)
 
-    def _begin(self, question: Question, meter: Meter) -> Steps:
+    def _begin(self, question: Question, meter: Meter, unless: Unless | None) -> Steps:
         question.require_time()
         if (reply := self._understanding.at_once(question)) is not None:
             return _replied(reply, meter)
@@ -148,6 +157,9 @@ class Answerer:
             self._fitting.fit(understood, retrieved, budget, meter),
             retrieve_ms=retrieving.seconds * 1000 - retrieved.rerank_ms,
         )
+        if unless is not None and unless(grounding.context):
+            finished = Finished(reason=Reason.DRY_RUN)
+            return Begun(question=understood, grounding=grounding, answer=finished, meter=meter)
         answer = yield from strategy.begin(grounding, meter)
         return Begun(question=understood, grounding=grounding, answer=answer, meter=meter)
 

@@ -41,6 +41,7 @@ from app.api import (
     usage,
     usage_events,
     users,
+    watches,
     web_page,
 )
 from app.api.anthropic import messages
@@ -79,6 +80,7 @@ _MODULES = (
     search,
     answers,
     conversations,
+    watches,
     feedback,
     chat_completions,
     messages,

@@ -13,7 +13,6 @@ from app.server.serving import EmbedderSwapControl, Models, Serving
 from app.server.state import AccessState, AdmissionState, DocumentsState, History, State, Telemetry, UsageState
 from app.settings import Settings
 from app.types import Collection, Document, Principal
-from retrieval.filters import parse_filter
 from retrieval.types import Scope
 
 
@@ -171,14 +170,8 @@ def scope_for(
         NotFound: A named collection does not exist for this caller.
         InvalidFilter: The filter is malformed.
     """
-    for collection_id in collection_ids or ():
-        visible_collection(corpus, principal, collection_id)
-    allowed = collection_ids if collection_ids is not None else principal.collections
-    return Scope(
-        tenant_id=principal.tenant_id,
-        collection_ids=tuple(allowed) if allowed is not None else None,
-        document_ids=tuple(document_ids) if document_ids is not None else None,
-        filter=parse_filter(raw_filter) if raw_filter is not None else None,
+    return corpus.collections.scope(
+        principal, collection_ids=collection_ids, document_ids=document_ids, raw_filter=raw_filter
     )
 
 

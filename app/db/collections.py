@@ -1,7 +1,7 @@
 """Collections: the named groups of a tenant's documents."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,7 +16,8 @@ from app.db.tenants import ensure_tenant
 from app.db.values import KEEP, Keep, require_metadata, require_text
 from app.errors import Conflict, NotFound
 from app.ids import new_id
-from app.types import Collection
+from app.types import Collection, Principal
+from retrieval.filters import parse_filter
 from retrieval.types import Metadata, Scope
 
 DEFAULT_NAME = "default"
@@ -101,6 +102,30 @@ class CollectionRepository:
         )
         with self._database.read() as connection:
             return connection.execute(query).scalar() or ""
+
+    def scope(
+        self,
+        principal: Principal,
+        *,
+        collection_ids: Sequence[str] | None,
+        document_ids: Sequence[str] | None,
+        raw_filter: object,
+    ) -> Scope:
+        """The scope of a search: what the principal may see, narrowed by the limits that are named.
+
+        Raises:
+            NotFound: A named collection does not exist for this principal.
+            InvalidFilter: The filter is malformed.
+        """
+        for collection_id in collection_ids or ():
+            self.get(collection_id, tenant_id=principal.tenant_id, allowed=principal.collections)
+        allowed = collection_ids if collection_ids is not None else principal.collections
+        return Scope(
+            tenant_id=principal.tenant_id,
+            collection_ids=tuple(allowed) if allowed is not None else None,
+            document_ids=tuple(document_ids) if document_ids is not None else None,
+            filter=parse_filter(raw_filter) if raw_filter is not None else None,
+        )
 
     def update(
         self,

@@ -28,6 +28,7 @@ from app.db.session import Database
 from app.db.tables.documents import collection, document
 from app.db.values import require_metadata, require_text
 from app.db.versions import Upload, insert_document, insert_version, requeue
+from app.db.watch_changes import note_changes
 from app.errors import Conflict, NotFound
 from app.types import Document, DocumentStatus, NewDocument
 from retrieval.types import Filter, Metadata
@@ -137,7 +138,7 @@ class DocumentRepository:
             return self._keep(connection, existing, upload), False
         insert_version(connection, existing, upload, replace=on_duplicate == "replace", now=now)
         if new.metadata:
-            _set_metadata(connection, existing.id, new.metadata)
+            _set_metadata(connection, existing.id, new.metadata, now=now)
         return read_document(connection, existing.id), True
 
     def _keep(self, connection: sa.Connection, existing: Document, upload: Upload) -> Document:
@@ -259,7 +260,8 @@ class DocumentRepository:
         require_metadata(metadata)
         with self._database.write() as connection:
             lock_document(connection, document_id, tenant_id=tenant_id, collections=collections)
-            _set_metadata(connection, document_id, metadata, updated_at=self._clock())
+            now = self._clock()
+            _set_metadata(connection, document_id, metadata, now=now, updated_at=now)
             return read_document(connection, document_id)
 
     def retry(
@@ -378,7 +380,10 @@ def _checked(new: NewDocument, *, user_id: str, key_id: str) -> Upload:
     )
 
 
-def _set_metadata(connection: sa.Connection, document_id: str, metadata: Metadata, **changes: float) -> None:
+def _set_metadata(
+    connection: sa.Connection, document_id: str, metadata: Metadata, *, now: float, **changes: float
+) -> None:
+    note_changes(connection, [document_id], now=now)
     connection.execute(
         sa.update(document).where(document.c.id == document_id).values(metadata=dict(metadata), **changes)
     )

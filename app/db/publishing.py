@@ -13,6 +13,7 @@ from app.db.job_queue import lock_running
 from app.db.published_rows import Halves, Indexed, drop_older, finish_indexed, keys_taken, write_chunks, write_texts
 from app.db.removal import remove_chunks
 from app.db.tables.documents import chunk
+from app.db.watch_changes import note_changes
 from app.types import Job
 from ingestion.types import ChunkDraft, Extraction
 from retrieval.ports import Keys, Vectors
@@ -84,6 +85,7 @@ def commit_versions(connection: sa.Connection, versions: Sequence[Version], *, n
     write_texts(connection, indexed, now=now)
     write_chunks(connection, indexed)
     finish_indexed(connection, indexed, now=now)
+    note_changes(connection, {each.document_id for each in keys}, now=now)
     for version, each in zip(wanted, indexed, strict=True):
         if version.follow is not None:
             version.follow(connection, each.keys, removed.get(each.job.document_id, _NOTHING.removed_keys))

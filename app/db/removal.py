@@ -13,6 +13,7 @@ from app.db.cited_passages import forget_passages
 from app.db.job_queue import not_before
 from app.db.originals import condemn
 from app.db.tables.documents import chunk, chunk_vector, document, document_version, job
+from app.db.watch_changes import note_changes
 from app.types import Deleted, JobStatus
 from retrieval.ports import Keys
 
@@ -45,6 +46,7 @@ def remove_documents(
 
     `record` writes an audit entry for each document, with its file name. `follow` is called where chunks were deleted.
     """
+    note_changes(connection, document_ids, now=now)
     originals: list[str] = []
     keys, vectors = [], 0
     for document_id in document_ids:

@@ -4,6 +4,8 @@ The checks are those of fetched pages (`app.outbound.web_pages`): the address is
 the connection goes to the resolved address. Redirects are not followed; only the response's status is read.
 """
 
+import hashlib
+import hmac
 import json
 import re
 import socket
@@ -43,6 +45,8 @@ class Webhooks:
         seconds: float = _SECONDS,
         clock: Callable[[], float] = time.monotonic,
         tracer: Tracer = NO_TRACES,
+        secret: str = "",
+        now: Callable[[], float] = time.time,
     ) -> None:
         """Sends nothing yet.
 
@@ -53,6 +57,8 @@ class Webhooks:
             seconds: The longest one delivery may take.
             clock: Seconds that only go forward.
             tracer: Each delivery is a span of the current or a new trace, which the receiver can continue.
+            secret: Signs each delivery (`signature`); "" signs none.
+            now: Unix seconds, which a signature covers.
 
         Raises:
             SetupError: `hosts` cannot be read.
@@ -63,6 +69,8 @@ class Webhooks:
         self._seconds = seconds
         self._clock = clock
         self._tracer = tracer
+        self._secret = secret.encode()
+        self._now = now
 
     def check(self, url: str) -> None:
         """Checks that `url` may receive deliveries; its host name is resolved at each delivery.
@@ -104,6 +112,10 @@ class Webhooks:
                 scheme=location.raw_scheme, host=location.raw_host, port=location.port, target=location.raw_path
             )
             content = json.dumps(body).encode()
+            if self._secret:
+                timestamp = str(int(self._now()))
+                signed = signature(self._secret, timestamp, content)
+                headers = (*headers, ("X-Footnote-Timestamp", timestamp), ("X-Footnote-Signature", signed))
             with (
                 httpcore.ConnectionPool(network_backend=guard, http2=False) as pool,
                 pool.stream("POST", target, headers=headers, content=content) as response,
@@ -122,6 +134,19 @@ class Webhooks:
         if (location.host, location.port or DEFAULT_PORTS[location.scheme]) in self._named:
             return location, True
         return read_address(url), False
+
+
+def signature(secret: bytes, timestamp: str, body: bytes) -> str:
+    """The signature of a delivery: `v1=` and the HMAC-SHA256 (RFC 2104) of the timestamp, a full stop and the body.
+
+    A receiver computes it from the bytes it got, compares in constant time, and refuses an old timestamp.
+
+    Args:
+        secret: That of FOOTNOTE_WEBHOOK_SECRET.
+        timestamp: Unix seconds in decimal, as in `X-Footnote-Timestamp`.
+        body: As it was sent.
+    """
+    return f"v1={hmac.new(secret, timestamp.encode() + b'.' + body, hashlib.sha256).hexdigest()}"
 
 
 def _is_inside(host: str) -> bool:

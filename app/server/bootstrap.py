@@ -55,6 +55,7 @@ from app.server.periodic import PeriodicThread
 from app.server.serving import Serving
 from app.server.sharing import Counts, Neighbours
 from app.server.state import AdmissionState, DocumentsState, History, State, Telemetry, UsageState
+from app.server.watch_assembly import watch_repository
 from app.settings import Settings
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
@@ -176,6 +177,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
                 passages=CitedPassageRepository(base.database),
                 asked=base.owned(AskedQuestionRepository),
                 feedback=FeedbackRepository(base.database, clock=base.clock),
+                watches=watch_repository(settings, base.database, usage.webhooks, clock=base.clock),
                 cancels=base.owned(CancelRequestRepository) if settings.shared else None,
             ),
             access=access,
@@ -272,8 +274,9 @@ def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[AdmissionS
 def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Counts) -> tuple[UsageState, AlertDelivery]:
     """The ledger after recovery, with budgets, prices, rollups and reports."""
     database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
+    settings = base.settings
     alerts = AlertRepository(database, clock=base.clock, claimant=base.neighbours.claimant)
-    webhooks = Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer)
+    webhooks = Webhooks(hosts=settings.webhook_hosts, tracer=base.tracer, secret=settings.signing_secret)
     delivery = AlertDelivery(alerts, webhooks.post, currency=currency)
     observers = (Budgets(on_refusal=delivery.refused), Rollups(base.zone), TokenMetrics(metrics), TokenLimiter(rates))
     # budgets hold the cost at settlement: only rollups count later adjustments

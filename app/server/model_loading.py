@@ -30,6 +30,7 @@ from app.server.process import freeze_loaded_objects
 from app.server.serving import Serving
 from app.server.sharing import Neighbours
 from app.server.state import State
+from app.server.watch_assembly import watch_news, watch_runner
 from app.settings import IngestionSettings, Settings
 from app.telemetry.logs import logger
 from app.usage.budgets.alert_delivery import AlertDelivery
@@ -289,6 +290,7 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
                 stop_seconds=_DELIVERY_SECONDS,
             ),
         )
+    _start_watches(foundation, stack, leads)
     if (cancels := state.history.cancels) is not None:
         _start(stack, cancelling(serving, cancels))
     hour = state.settings.reconcile_hour
@@ -303,6 +305,29 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
             failed="reconciliation.failed",
         ),
     )
+
+
+def _start_watches(foundation: Foundation, stack: ExitStack, leads: Callable[[], bool]) -> None:
+    """Look at watched questions, each process beside others at its own; one of them posts their events."""
+    state, news = foundation.state, watch_news(foundation.state)
+    if state.settings.answers_questions:
+        runner = watch_runner(state, foundation.neighbours, delivers=news is not None)
+        watching = PeriodicThread(
+            lambda: runner.work(leads=leads(), stopping=lambda: watching.stopping),
+            name="watches",
+            interval=_FOLLOW_SECONDS,
+            failed="watches.failed",
+        )
+        _start(stack, watching)
+    if news is not None:
+        posting = PeriodicThread(
+            lambda: leads() and news.work(stopping=lambda: posting.stopping),
+            name="watch-news",
+            interval=_ALERTS_SECONDS,
+            failed="watches.news_failed",
+            stop_seconds=_DELIVERY_SECONDS,
+        )
+        _start(stack, posting)
 
 
 def cancelling(serving: Serving, cancels: CancelRequestRepository) -> PeriodicThread:

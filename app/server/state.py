@@ -29,6 +29,7 @@ from app.db.sessions import SessionRepository
 from app.db.stored_responses import StoredResponseRepository
 from app.db.tenants import TenantRepository
 from app.db.users import UserRepository
+from app.db.watches import WatchRepository
 from app.documents.consistency import Reconciler
 from app.documents.files import DocumentFiles
 from app.documents.intake import Intake
@@ -84,7 +85,7 @@ class DocumentsState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Conversations with the questions that are being answered, responses, passages they cite, feedback.
+    """Conversations with the questions that are being answered, responses, passages they cite, feedback, watches.
 
     `cancels` asks other processes to cancel an answer; None for a process that is alone.
     """
@@ -94,6 +95,7 @@ class History:
     passages: CitedPassageRepository
     asked: AskedQuestionRepository
     feedback: FeedbackRepository
+    watches: WatchRepository
     cancels: CancelRequestRepository | None
 
 

@@ -1,10 +1,10 @@
-"""Limits for callers: rate limits and timeouts."""
+"""Limits for callers: rate limits, timeouts, and watched questions."""
 
 from pydantic import BaseModel, Field
 
 
 class LimitSettings(BaseModel, frozen=True):
-    """Rate limits and timeouts. Administrators may set other rate limits for single keys and tenants."""
+    """Rate limits, timeouts, watches. Administrators may set other rate limits for single keys and tenants."""
 
     requests_per_minute: int | None = Field(
         default=None, ge=1, description="Requests a key may make in any minute; unset is no limit."
@@ -42,6 +42,15 @@ class LimitSettings(BaseModel, frozen=True):
         gt=0,
         le=86_400,
         description="Longest time for an answer, in seconds from the request's arrival; then it ends with 504.",
+    )
+    watches_per_key: int = Field(
+        default=20, ge=0, le=10_000, description="Watched questions that a key may have; 0 refuses new ones."
+    )
+    watch_interval_s: int = Field(
+        default=300, ge=1, le=86_400, description="Least seconds between two looks at a watched question."
+    )
+    watch_events: int = Field(
+        default=100, ge=1, le=10_000, description="Newest events that are kept of each watched question."
     )
     write_timeout_s: float = Field(
         default=60.0,

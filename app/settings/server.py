@@ -102,8 +102,18 @@ class ServerSettings(BaseModel, frozen=True):
     )
     webhook_hosts: str = Field(
         default="",
-        description="Hosts, or host:port, comma-separated, that may receive budget alerts and weekly summaries, and be "
-        "tested as servers of models, although their addresses are not public.",
+        description="Hosts, or host:port, comma-separated, that may receive budget alerts, weekly summaries and events "
+        "of watches, and be tested as servers of models, although their addresses are not public.",
+    )
+    webhook_secret: SecretStr | None = Field(
+        default=None,
+        description="Secret of at least 16 characters that signs what is posted to webhooks (X-Footnote-Signature); "
+        "unset: nothing is signed.",
+    )
+    watch_webhook: str = Field(
+        default="",
+        max_length=2048,
+        description="URL that the events of watched questions, of all tenants, are posted to as JSON; empty: none are.",
     )
     summary_webhook: str = Field(
         default="",
@@ -147,6 +157,13 @@ class ServerSettings(BaseModel, frozen=True):
             raise ValueError("must have at least 32 characters")
         return secret
 
+    @field_validator("webhook_secret")
+    @classmethod
+    def _long_enough(cls, secret: SecretStr | None) -> SecretStr | None:
+        if secret is not None and len(secret.get_secret_value()) < 16:
+            raise ValueError("must have at least 16 characters")
+        return secret
+
     @model_validator(mode="after")
     def _roles_are_shared(self) -> Self:
         if self.role != "all" and not self.shared:
@@ -182,6 +199,16 @@ class ServerSettings(BaseModel, frozen=True):
         host = _ON_THIS_MACHINE.get(self.host, f"[{self.host}]" if ":" in self.host else self.host)
         scheme = "http" if self.tls_cert is None else "https"
         return f"{scheme}://{host}:{self.port if port is None else port}"
+
+    @property
+    def signing_secret(self) -> str:
+        """The secret that signs what is posted to webhooks; "" signs nothing."""
+        return "" if self.webhook_secret is None else self.webhook_secret.get_secret_value()
+
+    @property
+    def answers_questions(self) -> bool:
+        """Whether this process answers questions."""
+        return self.role != "worker"
 
     @property
     def ingests(self) -> bool:

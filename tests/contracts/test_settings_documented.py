@@ -23,6 +23,7 @@ COMPUTED = {
         "PARSERS",
         "REMOTE_API_KEY",
         "OIDC_CLIENT_SECRET",
+        "WEBHOOK_SECRET",
         "SMTP_PASSWORD",
         "TLS_CERT",
         "TLS_KEY",

@@ -12,7 +12,7 @@ def test_collections_are_kept_in_both_directions(migrated_database: Database) ->
     made = collections.create("t1", "contracts", metadata={"year": 2024}, instructions="Answer in two sentences.")
     assert collections.get(made.id, tenant_id="t1").instructions == "Answer in two sentences."
 
-    downgrade(migrated_database, "0039")
+    downgrade(migrated_database, "0041")
     with migrated_database.read() as connection:
         assert connection.execute(sa.text("SELECT name FROM collection")).scalars().all() == ["contracts"]
     upgrade(migrated_database)

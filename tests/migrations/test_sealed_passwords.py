@@ -1,4 +1,4 @@
-"""Revision 0044: sealed passwords are no part of what a downgrade or a backup keeps."""
+"""Revision 0043: sealed passwords are no part of what a downgrade or a backup keeps."""
 
 import sqlalchemy as sa
 
@@ -13,7 +13,7 @@ def test_sealed_passwords_are_forgotten_on_the_way_down_and_left_out_of_backups(
         connection.execute(sa.insert(job_secret).values(job_id="job_1", sealed=b"sealed", kept_at=1.0))
         assert "job_secret" not in count_rows(connection)
 
-    downgrade(migrated_database, "0040")
+    downgrade(migrated_database, "0042")
     upgrade(migrated_database)
 
     with migrated_database.read() as connection:

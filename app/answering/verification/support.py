@@ -169,10 +169,21 @@ def lacks_detail(claim: Statement, evidence: Statement, *, around: frozenset[str
 
     Numbers and months must be in the passage itself; a name may also be in its headings.
     """
-    if not claim.months <= evidence.months or any(
-        not number.loose and not _holds(evidence, number) for number in claim.numbers
-    ):
-        return True
+    return lacks_month(claim, evidence) or lacks_number(claim, evidence) or lacks_name(claim, evidence, around=around)
+
+
+def lacks_month(claim: Statement, evidence: Statement) -> bool:
+    """Whether a month of the claim is not in its evidence."""
+    return not claim.months <= evidence.months
+
+
+def lacks_number(claim: Statement, evidence: Statement) -> bool:
+    """Whether a number of the claim that is surely one is not in its evidence."""
+    return any(not number.loose and not _holds(evidence, number) for number in claim.numbers)
+
+
+def lacks_name(claim: Statement, evidence: Statement, *, around: frozenset[str]) -> bool:
+    """Whether a name of the claim is neither in its evidence nor among the words `around` it."""
     words = frozenset(word.removesuffix("'s") for word in evidence.words) | around
     return any(
         name not in words and not _inflected(name, words) and not _spelt_out(name, evidence.words)

@@ -6,7 +6,8 @@ import app.db.tables.budgets
 import app.db.tables.documents
 import app.db.tables.ledger
 import app.db.tables.prices
-import app.db.tables.rollups  # noqa: F401 - each puts its tables on the metadata
+import app.db.tables.rollups
+import app.db.tables.watches  # noqa: F401 - each puts its tables on the metadata
 from app.db.tables.documents import metadata
 
 __all__ = ["metadata"]

@@ -24,6 +24,8 @@ BODIES = {
     "/v1/documents/{document_id}": {"metadata": {}},
     "/v1/documents/delete": {"filter": {"year": 1}},
     "/v1/conversations/{conversation_id}": {"shared": True},
+    "/v1/watches": {"question": "x"},
+    "/v1/watches/{watch_id}": {"paused": True},
     "/v1/search": {"query": "x"},
     "/v1/ask": {"question": "x"},
     "/v1/requests/{id}/feedback": {"score": 1},
@@ -74,6 +76,7 @@ IDS = {
     "document_id",
     "collection_id",
     "conversation_id",
+    "watch_id",
     "job_id",
     "key_id",
     "budget_id",
@@ -91,7 +94,9 @@ RANKS = [Role.READER, Role.MEMBER, Role.ADMIN]
 def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[State]:
     """One application for the whole matrix: every call has things of its own."""
     data_dir = tmp_path_factory.mktemp("matrix") / "data"
-    with build(Settings(data_dir=data_dir, admin_key=ADMIN_KEY, _env_file=None), with_models=False) as state:
+    with build(
+        Settings(data_dir=data_dir, admin_key=ADMIN_KEY, watches_per_key=10_000, _env_file=None), with_models=False
+    ) as state:
         yield state
 
 
@@ -114,6 +119,7 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
     client.post("/v1/admin/tenants", json={"id": mark, "name": "Secret."})
     invitation = client.post("/v1/admin/invitations", json={"name": "Secret."}).json()
     conversation = client.post("/v1/conversations", json={"title": "Secret."}).json()
+    watch = client.post("/v1/watches", json={"question": "Secret?"}).json()
     files = {"file_ids": [document["id"]]}
     batch = client.post(f"/v1/vector_stores/{collection['id']}/file_batches", json=files).json()
     budget = client.post("/v1/admin/budgets", json={"limit": 10**9, "period": "day"}).json()
@@ -126,6 +132,7 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
         "collection_id": collection["id"],
         "document_id": document["id"],
         "conversation_id": conversation["id"],
+        "watch_id": watch["id"],
         "job_id": document["job_id"],
         "key_id": key["id"],
         "budget_id": budget["id"],

@@ -1,5 +1,7 @@
 """app.outbound.webhooks: alerts go to the public internet, or to hosts the installation names, and nowhere else."""
 
+import hashlib
+import hmac
 import json
 import socket
 
@@ -27,6 +29,25 @@ def test_a_message_is_posted_as_json_to_the_resolved_address():
     assert b"Host: hooks.example" in head
     assert b"Content-Type: application/json" in head
     assert json.loads(body) == {"percent": 80}
+
+
+def test_a_delivery_is_signed_with_its_time_where_there_is_a_secret():
+    wire = Wire(answer(b""))
+    hooks = Webhooks(resolve=Names(dict(NAMES)), backend=wire, secret="s" * 16, now=lambda: 1_900_000_000.9)
+    hooks.post("https://hooks.example/", {"fee": "30 €"})
+    head, _, body = bytes(wire.sent).partition(b"\r\n\r\n")
+    headers = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
+
+    made = hmac.new(b"s" * 16, b"1900000000." + body, hashlib.sha256).hexdigest()
+    assert headers[b"X-Footnote-Timestamp"] == b"1900000000"
+    assert headers[b"X-Footnote-Signature"] == f"v1={made}".encode()
+
+
+def test_a_delivery_without_a_secret_is_not_signed():
+    wire = Wire(answer(b""))
+    webhooks(wire).post("https://hooks.example/", {})
+
+    assert b"X-Footnote" not in bytes(wire.sent)
 
 
 @pytest.mark.parametrize(

@@ -6345,6 +6345,53 @@ export interface components {
       chunking_strategy?: components["schemas"]["AutoChunking"] | null;
     };
     /**
+     * NewWatch
+     * @description A question to watch.
+     */
+    NewWatch: {
+      /**
+       * Collection Ids
+       * @description Only these collections; null: every collection of the key.
+       */
+      collection_ids?: string[] | null;
+      /**
+       * Document Ids
+       * @description Only these documents.
+       */
+      document_ids?: string[] | null;
+      /**
+       * Filter
+       * @description MongoDB-style conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; an unknown operator is a 422. Applied during the search, not to its results.
+       * @example {
+       *       "year": {
+       *         "$gte": 2024
+       *       }
+       *     }
+       */
+      filter?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Question
+       * @description The question.
+       * @example What is the fee for parking?
+       */
+      question: string;
+      /**
+       * Every S
+       * @description Seconds between two looks, at least the server's setting (300); null: it is looked at when its scope changes, and once a day.
+       * @example 86400
+       */
+      every_s?: number | null;
+      /**
+       * On Change
+       * @description Look when a document of the scope is ingested, replaced or deleted, or gets other metadata; at most as often as the shortest interval. Default: true without an interval, false with one.
+       */
+      on_change?: boolean | null;
+      /** @description The most tokens that the watch begins to use in a period; null: no limit but the key's own budgets. */
+      budget?: components["schemas"]["WatchBudgetBody"] | null;
+    };
+    /**
      * NoteCode
      * @description What Footnote says beside an answer: the passages are in another language; they are only the nearest.
      * @enum {string}
@@ -7553,6 +7600,60 @@ export interface components {
        * @description The items of this page.
        */
       data: components["schemas"]["VersionBody"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       * @example false
+       */
+      has_more: boolean;
+      /**
+       * Next Cursor
+       * @description Pass as `cursor` to get the next page; null on the last.
+       * @example null
+       */
+      next_cursor?: string | null;
+    };
+    /** Page[WatchBody] */
+    Page_WatchBody_: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The items of this page.
+       */
+      data: components["schemas"]["WatchBody"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       * @example false
+       */
+      has_more: boolean;
+      /**
+       * Next Cursor
+       * @description Pass as `cursor` to get the next page; null on the last.
+       * @example null
+       */
+      next_cursor?: string | null;
+    };
+    /** Page[WatchEventBody] */
+    Page_WatchEventBody_: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The items of this page.
+       */
+      data: components["schemas"]["WatchEventBody"][];
       /**
        * Has More
        * @description Whether another page follows.
@@ -10551,6 +10652,321 @@ export interface components {
        * @description RFC 3339 UTC; null until it is indexed, and when it failed.
        */
       indexed_at: string | null;
+    };
+    /**
+     * WatchBody
+     * @description A watched question.
+     */
+    WatchBody: {
+      /**
+       * Id
+       * @description The watch's id.
+       * @example watch_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `watch`.
+       * @default watch
+       * @constant
+       */
+      object: "watch";
+      /**
+       * Question
+       * @description The question.
+       */
+      question: string;
+      /**
+       * Collection Ids
+       * @description Only these collections; null: those of the key.
+       */
+      collection_ids: string[] | null;
+      /**
+       * Document Ids
+       * @description Only these documents; null: no limit.
+       */
+      document_ids: string[] | null;
+      /**
+       * Filter
+       * @description Only documents whose metadata match; null: no limit.
+       */
+      filter: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Every S
+       * @description Seconds between two looks, at least the server's setting (300); null: it is looked at when its scope changes, and once a day.
+       */
+      every_s: number | null;
+      /**
+       * On Change
+       * @description Look when a document of the scope is ingested, replaced or deleted, or gets other metadata; at most as often as the shortest interval.
+       */
+      on_change: boolean;
+      /** @description The most tokens that the watch begins to use in a period; null: no limit but the key's own budgets. */
+      budget: components["schemas"]["WatchBudgetBody"] | null;
+      /**
+       * User Id
+       * @description The user whom it belongs to.
+       * @example user_1
+       */
+      user_id: string;
+      /**
+       * Key Id
+       * @description The key that made it and pays; `openid` for a user without a key.
+       */
+      key_id: string;
+      /**
+       * Paused
+       * @description Whether it is looked at no more.
+       */
+      paused: boolean;
+      /**
+       * State
+       * @description `waiting` for its first answer; `current`: its passages were looked for, its answer is of them; `paused`; `no_access`: its key, user or collection may not ask any more; `over_budget`: a budget has no room; `failing`: it is tried again.
+       * @example current
+       * @enum {string}
+       */
+      state: "waiting" | "current" | "paused" | "no_access" | "over_budget" | "failing";
+      /**
+       * State Detail
+       * @description Why it is not looked at, in one sentence; null where it is.
+       */
+      state_detail: string | null;
+      /**
+       * Used Tokens
+       * @description Tokens used in the present period of its budget, or in all without one.
+       */
+      used_tokens: number;
+      /**
+       * Looked At
+       * @description When its passages were looked for last, RFC 3339 UTC.
+       */
+      looked_at: string | null;
+      /**
+       * Due At
+       * @description When they are looked for next, RFC 3339 UTC; null while it is paused.
+       */
+      due_at: string | null;
+      /** @description The last answer; null before the first. */
+      answer: components["schemas"]["WatchedAnswerBody"] | null;
+      /**
+       * Created At
+       * @description RFC 3339 UTC.
+       */
+      created_at: string;
+      /**
+       * Updated At
+       * @description When it was changed last, RFC 3339 UTC.
+       */
+      updated_at: string;
+    };
+    /**
+     * WatchBudgetBody
+     * @description The budget of a watch. A run is not begun once it is used up; one that is under way is finished.
+     */
+    WatchBudgetBody: {
+      /**
+       * Tokens
+       * @description Tokens read and written.
+       * @example 50000
+       */
+      tokens: number;
+      /**
+       * Period
+       * @description A day or month of the reporting zone.
+       * @example month
+       * @enum {string}
+       */
+      period: "day" | "month";
+    };
+    /**
+     * WatchDeletedBody
+     * @description A watch was deleted.
+     */
+    WatchDeletedBody: {
+      /**
+       * Id
+       * @description Its id.
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `watch`.
+       * @default watch
+       * @constant
+       */
+      object: "watch";
+      /**
+       * Deleted
+       * @description Always true.
+       * @default true
+       */
+      deleted: boolean;
+    };
+    /**
+     * WatchDifferenceBody
+     * @description One difference between the evidence of two answers.
+     */
+    WatchDifferenceBody: {
+      /**
+       * Kinds
+       * @description `answered`: only one of them answers. `passage`: only one of them cites it. Else what differs between two wordings of a passage.
+       * @example [
+       *       "number"
+       *     ]
+       */
+      kinds: ("answered" | "passage" | "number" | "date" | "name" | "negation")[];
+      /**
+       * Before
+       * @description The citation of the earlier answer; null where it has none.
+       */
+      before: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * After
+       * @description The citation of the later answer; null where it has none.
+       */
+      after: {
+        [key: string]: unknown;
+      } | null;
+    };
+    /**
+     * WatchEventBody
+     * @description The evidence of a watched question changed.
+     */
+    WatchEventBody: {
+      /**
+       * Id
+       * @description The event's id.
+       * @example event_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `watch_event`.
+       * @default watch_event
+       * @constant
+       */
+      object: "watch_event";
+      /**
+       * Watch Id
+       * @description The watch.
+       * @example watch_01k9
+       */
+      watch_id: string;
+      /**
+       * Question
+       * @description The question.
+       */
+      question: string;
+      /** @description The answer until then. */
+      before: components["schemas"]["WatchedAnswerBody"];
+      /** @description The answer from then on. */
+      after: components["schemas"]["WatchedAnswerBody"];
+      /**
+       * Differences
+       * @description What differs, and the passages that it is in.
+       */
+      differences: components["schemas"]["WatchDifferenceBody"][];
+      /**
+       * Created At
+       * @description RFC 3339 UTC.
+       */
+      created_at: string;
+    };
+    /**
+     * WatchPatch
+     * @description Changes to a watch; omitted fields stay, null removes a limit. The scope is changed as a whole.
+     */
+    WatchPatch: {
+      /**
+       * Question
+       * @description Another question, of which nothing is known.
+       */
+      question?: string | null;
+      /**
+       * Collection Ids
+       * @description With any field of the scope, all of it is replaced.
+       */
+      collection_ids?: string[] | null;
+      /**
+       * Document Ids
+       * @description Only these documents.
+       */
+      document_ids?: string[] | null;
+      /**
+       * Filter
+       * @description MongoDB-style conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; an unknown operator is a 422. Applied during the search, not to its results.
+       */
+      filter?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Every S
+       * @description Seconds between two looks, at least the server's setting (300); null: it is looked at when its scope changes, and once a day.
+       */
+      every_s?: number | null;
+      /**
+       * On Change
+       * @description Look when a document of the scope is ingested, replaced or deleted, or gets other metadata; at most as often as the shortest interval.
+       */
+      on_change?: boolean | null;
+      /** @description The most tokens that the watch begins to use in a period; null: no limit but the key's own budgets. */
+      budget?: components["schemas"]["WatchBudgetBody"] | null;
+      /**
+       * Paused
+       * @description Whether it is looked at no more.
+       * @example true
+       */
+      paused?: boolean | null;
+    };
+    /**
+     * WatchedAnswerBody
+     * @description An answer to a watched question.
+     */
+    WatchedAnswerBody: {
+      /**
+       * Id
+       * @description The request of the answer, by which the ledger has its calls.
+       * @example req_01k9
+       */
+      id: string;
+      /**
+       * Answered
+       * @description Whether the question is answered, with footnotes.
+       */
+      answered: boolean;
+      /**
+       * Reason
+       * @description Why it is not answered, as in an answer; null where it is.
+       */
+      reason: string | null;
+      /**
+       * Answer
+       * @description The text.
+       * @example 30 euros a month [1].
+       */
+      answer: string;
+      /**
+       * Model
+       * @description The model that wrote the text, or chose the quotes.
+       */
+      model: string;
+      /**
+       * Citations
+       * @description Its footnotes, with the fields that they have in an answer.
+       */
+      citations: {
+        [key: string]: unknown;
+      }[];
+      /**
+       * Created At
+       * @description RFC 3339 UTC.
+       * @example 2026-11-29T10:00:00.000Z
+       */
+      created_at: string;
     };
     /**
      * WholeConversationBody
