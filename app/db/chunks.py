@@ -107,7 +107,7 @@ class ChunkRepository:
         self._database = database
         self._scopes = ScopeKeys(database)
         self._headed = HeadedTexts()
-        self._words = DatabaseWords(database, keys_in=self.keys_in)
+        self._words = DatabaseWords(database, scopes=self._scopes)
 
     def keys_in(self, scope: Scope) -> KeySet:
         """Keys of the visible chunks in scope, perhaps with chunks that were deleted a moment ago."""
