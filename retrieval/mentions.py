@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import log
 
 from retrieval.memo import remembered
@@ -66,7 +67,7 @@ class _Said:
         self._texts = texts
         self._names = names
         self._best = [_words(text) for text in texts[:SOURCES]]
-        self._vocabulary = frozenset(word for words in self._best for word in words.split())
+        self._vocabulary = frozenset[str]().union(*(words.split() for words in self._best))
 
     def first(self, name: str) -> int | None:
         """The index of the first of the best texts that mentions `name` and does not have it as its heading."""
@@ -78,9 +79,13 @@ class _Said:
         """The number of texts that mention `name` and do not have it as their heading."""
         first = name.split(maxsplit=1)[0]
         return sum(
-            other != name and first in text.casefold() and name in _words(text)
-            for text, other in zip(self._texts, self._names, strict=True)
+            other != name and first in folded and name in _words(text)
+            for text, folded, other in zip(self._texts, self._folded, self._names, strict=True)
         )
+
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [text.casefold() for text in self._texts]
 
 
 @remembered
