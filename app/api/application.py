@@ -63,7 +63,13 @@ from app.server.drain import Drain
 from app.server.process import lag_measured
 from app.server.state import State
 
+# A router that comes later is matched later: those that answer questions come first.
 _MODULES = (
+    answers,
+    chat_completions,
+    messages,
+    responses,
+    search,
     documents,
     document_events,
     jobs,
@@ -72,13 +78,8 @@ _MODULES = (
     find,
     document_overviews,
     collections,
-    search,
-    answers,
     conversations,
     feedback,
-    chat_completions,
-    messages,
-    responses,
     stored_responses,
     models,
     embeddings,
