@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ _FALLBACK_TEMPLATE = """\
 {{ message['content'] }}
 
 {% endfor %}{{ 'Assistant:\\n' }}"""
+
+_MOST_FRAMES = 64  # one for each number of turns
 
 _THINKING = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]"))
 
@@ -47,6 +49,9 @@ class ChatTokenizer:
         self._text_backend.encode_special_tokens = True  # "as ordinary text", in this library's words
         self._tokenizer = tokenizer
         self._chat_template = _chat_template(tokenizer)
+        written = lru_cache(_MOST_FRAMES)(self._written_frame)
+        # a template that writes the date is rendered each time
+        self._frame = self._written_frame if "strftime_now" in self._chat_template else written
 
     @classmethod
     def load(cls, model: str, *, local_files_only: bool = True) -> "ChatTokenizer":
@@ -125,6 +130,9 @@ class ChatTokenizer:
         """
         if unknown := set(roles) - {"system", "user", "assistant"}:
             raise ValueError(f"roles are system, user and assistant, got {sorted(unknown)}")
+        return self._frame(tuple(roles))
+
+    def _written_frame(self, roles: tuple[str, ...]) -> tuple[tuple[int, ...], ...]:
         marks = [f"footnote-mark-{number:04d}-qzx" for number in range(len(roles))]
         messages = [{"role": role, "content": mark} for role, mark in zip(roles, marks, strict=True)]
         pieces = self._render(messages, marks) or self._render(_fold_system(messages), marks)

@@ -1,7 +1,8 @@
 """Raises passages whose heading a better passage mentions."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import log
 
 from retrieval.memo import remembered
@@ -48,7 +49,7 @@ def lift_mentioned(
     best = candidates[0][1]
     lifts: dict[int, float] = {}
     for name in dict.fromkeys(filter(None, names)):
-        source = said.first(name, among=range(min(SOURCES, len(candidates))))
+        source = said.first(name)
         if source is not None:
             rarity = max(0.0, 1.0 - log(said.count(name)) / log(CANDIDATES))
             lifts[candidates[names.index(name)][0]] = best * rarity * (candidates[source][1] / best) ** 2
@@ -60,27 +61,31 @@ def lift_mentioned(
 
 
 class _Said:
-    """Finds the texts that contain a name; a text is split into words only when needed."""
+    """Finds the texts that contain a name. Few names are in the best texts, and only those are sought in the others."""
 
     def __init__(self, texts: Sequence[str], names: Sequence[str]) -> None:
-        self._texts = [text.casefold() for text in texts]
+        self._texts = texts
         self._names = names
-        self._words: dict[int, str] = {}
+        self._best = [_words(text) for text in texts[:SOURCES]]
+        self._vocabulary = frozenset[str]().union(*(words.split() for words in self._best))
 
-    def first(self, name: str, *, among: Iterable[int]) -> int | None:
-        """The index of the first text that mentions `name` and does not have it as its heading."""
-        return next((row for row in among if self._says(row, name)), None)
+    def first(self, name: str) -> int | None:
+        """The index of the first of the best texts that mentions `name` and does not have it as its heading."""
+        if name.split(maxsplit=1)[0] not in self._vocabulary:
+            return None
+        return next((row for row, words in enumerate(self._best) if name in words and self._names[row] != name), None)
 
     def count(self, name: str) -> int:
         """The number of texts that mention `name` and do not have it as their heading."""
-        return sum(self._says(row, name) for row in range(len(self._texts)))
+        first = name.split(maxsplit=1)[0]
+        return sum(
+            other != name and first in folded and name in _words(text)
+            for text, folded, other in zip(self._texts, self._folded, self._names, strict=True)
+        )
 
-    def _says(self, row: int, name: str) -> bool:
-        if self._names[row] == name or name.split(maxsplit=1)[0] not in self._texts[row]:
-            return False
-        if row not in self._words:
-            self._words[row] = _words(self._texts[row])
-        return name in self._words[row]
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [text.casefold() for text in self._texts]
 
 
 @remembered

@@ -7,6 +7,7 @@ The counts on the bill add up by construction. No text of a document or a user c
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 
 from app.types import Components, DocumentShare
 from retrieval.types import Context
@@ -16,6 +17,7 @@ FENCE = '"""'
 _GAPS = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _TRAILING = re.compile(r"(?<![ \t])[ \t]++(?=\n)")
 _BLANK_LINES = re.compile(r"\n{3,}")
+_WIDE = ("  ", "\t", " \n", "\n\n\n")  # one of these is in each text that the three patterns change
 
 
 class Component(StrEnum):
@@ -56,7 +58,7 @@ class Prompt:
     @property
     def ids(self) -> tuple[int, ...]:
         """All token ids."""
-        return tuple(token for segment in self.segments for token in segment.ids)
+        return tuple(chain.from_iterable(segment.ids for segment in self.segments))
 
     @property
     def components(self) -> Components:
@@ -103,5 +105,6 @@ def quoted(text: str) -> str:
 
     Indentation stays, since it matters in code.
     """
-    text = _GAPS.sub(" ", _TRAILING.sub("", text))
-    return _BLANK_LINES.sub("\n\n", text).replace(FENCE, "'''")
+    if any(space in text for space in _WIDE):
+        text = _BLANK_LINES.sub("\n\n", _GAPS.sub(" ", _TRAILING.sub("", text)))
+    return text.replace(FENCE, "'''")

@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 
 import anyio
 from fastapi import APIRouter, Request
@@ -83,7 +84,9 @@ async def ask(
 ) -> Response:
     """Search the documents and answer with footnotes. Disconnecting cancels the answer."""
     answerer = models.answerer
-    asked = await anyio.to_thread.run_sync(question_of, body, corpus, settings, principal, request_id)
+    made = partial(question_of, body, corpus, settings, principal, request_id)
+    takes_long = body.collection_ids or body.filter is not None or body.json_schema is not None
+    asked = await anyio.to_thread.run_sync(made) if takes_long else made()
     question = replace(asked, deadline=deadline)
     if body.stream:
         begun = await unless_disconnected(request, lambda: answerer.begun(question))

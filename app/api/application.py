@@ -67,7 +67,13 @@ from app.server.drain import Drain
 from app.server.process import lag_measured
 from app.server.state import State
 
+# A router that comes later is matched later: those that answer questions come first.
 _MODULES = (
+    answers,
+    chat_completions,
+    messages,
+    responses,
+    search,
     documents,
     document_events,
     jobs,
@@ -77,14 +83,9 @@ _MODULES = (
     find,
     document_overviews,
     collections,
-    search,
-    answers,
     conversations,
     watches,
     feedback,
-    chat_completions,
-    messages,
-    responses,
     stored_responses,
     mcp_endpoint,
     protected_resource,

@@ -69,17 +69,17 @@ async def database_of(request: Request) -> Database:
     return state_of(request).database
 
 
-def principal_of(request: Request) -> Principal:
+async def principal_of(request: Request) -> Principal:
     """The caller, authenticated by the gate."""
     return cast(Principal, request.scope["state"]["principal"])
 
 
-def caller_of(request: Request) -> Caller:
+async def caller_of(request: Request) -> Caller:
     """The caller with the key or session it came with, authenticated by the gate."""
     return cast(Caller, request.scope["state"]["caller"])
 
 
-def models_of(request: Request) -> Models:
+async def models_of(request: Request) -> Models:
     """The models, and the parts of the server that need them.
 
     Raises:
@@ -98,7 +98,7 @@ def without_models(serving: Serving) -> SetupError:
     return ModelsLoading() if serving.loading is not None else SetupError("This process runs without models.")
 
 
-def embedder_swap_of(request: Request) -> EmbedderSwapControl:
+async def embedder_swap_of(request: Request) -> EmbedderSwapControl:
     """The control of embedder swaps.
 
     Raises:
@@ -118,12 +118,12 @@ def embedder_swap_of(request: Request) -> EmbedderSwapControl:
     return embedder_swap
 
 
-def request_id(request: Request) -> str:
+async def request_id(request: Request) -> str:
     """The request's id."""
     return cast(str, request.scope["state"]["request_id"])
 
 
-def answer_deadline(request: Request) -> float:
+async def answer_deadline(request: Request) -> float:
     """The `time.monotonic` second by which an answer to this request must be finished; set by the request gate."""
     return cast(float, request.scope["state"]["deadline"])
 

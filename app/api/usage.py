@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from app.api.dependencies import AccessDep, DatabaseDep, PrincipalDep, SettingsDep, UsageDep, request_id
+from app.api.dependencies import AccessDep, DatabaseDep, PrincipalDep, RequestId, SettingsDep, UsageDep
 from app.api.exports import EXPORTS, exported
 from app.api.query_parameters import listed, refuse_unknown
 from app.api.schemas.bounds import Id, Listed
@@ -228,11 +228,11 @@ def documents(
 @router.post("/v1/admin/usage/rebuild", summary="Rebuild rollups", responses=problems(404, 422, 503))
 def rebuild(
     body: RebuildBody,
-    request: Request,
     access: AccessDep,
     usage: UsageDep,
     database: DatabaseDep,
     principal: PrincipalDep,
+    request_id: RequestId,
 ) -> RebuiltBody:
     """Compute the rollups of a range again from the ledger, for one tenant. Calls may continue meanwhile."""
     tenant_id = access.tenants.get(body.tenant_id or principal.tenant_id).id
@@ -240,6 +240,6 @@ def rebuild(
     detail = {"start_time": body.start_time, "end_time": body.end_time, "days": days}
     with database.write() as connection:
         access.audit.record_in(
-            connection, principal, "usage.rebuilt", body.tenant_id or "usage", detail, request_id=request_id(request)
+            connection, principal, "usage.rebuilt", body.tenant_id or "usage", detail, request_id=request_id
         )
     return RebuiltBody.model_validate(detail)

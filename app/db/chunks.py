@@ -107,7 +107,7 @@ class ChunkRepository:
         self._database = database
         self._scopes = ScopeKeys(database)
         self._headed = HeadedTexts()
-        self._words = DatabaseWords(database, keys_in=self.keys_in)
+        self._words = DatabaseWords(database, scopes=self._scopes)
 
     def keys_in(self, scope: Scope) -> KeySet:
         """Keys of the visible chunks in scope, perhaps with chunks that were deleted a moment ago."""
@@ -141,7 +141,7 @@ class ChunkRepository:
             return {
                 row.key: to_chunk(row)
                 for some in _batches(keys)
-                for row in connection.execute(query, {**values, "wanted_keys": some})
+                for row in connection.execute(query, {**values, "wanted_keys": some}).all()  # faster than one by one
             }
 
     def headed_texts(self, keys: Sequence[int]) -> dict[int, tuple[str, str]]:
@@ -152,7 +152,7 @@ class ChunkRepository:
                 read = {
                     key: (heading_path[-1] if heading_path else "", text)
                     for some in _batches(unknown)
-                    for key, heading_path, text in connection.execute(_HEADED, {"wanted_keys": some})
+                    for key, heading_path, text in connection.execute(_HEADED, {"wanted_keys": some}).all()
                 }
             self._headed.keep(read)
             found |= read

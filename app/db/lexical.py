@@ -6,14 +6,14 @@ SQLite: FTS5; a second, trigram index finds scripts without spaces and parts of 
 PostgreSQL: `app.db.word_ranking` over the table `chunk_words`, by the terms of the Tantivy index.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import sqlalchemy as sa
 
 from app.db import chunk_words, fts5
 from app.db.dialect import kind_of
-from app.db.scopes import NEXT_KEY, documents_in, is_live
+from app.db.scopes import NEXT_KEY, ScopeKeys, documents_in, is_live
 from app.db.session import Database
 from app.db.tables.documents import chunk, document, document_version
 from app.db.word_ranking import WordRanking
@@ -31,22 +31,21 @@ class DatabaseWords:
     """The keyword search of a database. Safe to call from several threads.
 
     Example:
-        >>> DatabaseWords(database, keys_in=chunks.keys_in).search("notice period", scope=Scope("acme"), k=10)
+        >>> DatabaseWords(database, scopes=ScopeKeys(database)).search("notice period", scope=Scope("acme"), k=10)
     """
 
-    def __init__(self, database: Database, *, keys_in: Callable[[Scope], KeySet]) -> None:
-        """Create it; `keys_in` returns the visible chunks of a scope."""
+    def __init__(self, database: Database, *, scopes: ScopeKeys) -> None:
+        """Create it; `scopes` has the visible chunks of a scope."""
         self._database = database
-        self._keys_in = keys_in
+        self._scopes = scopes
         self._ranking = None if database.kind == "sqlite" else WordRanking()
 
     def search(self, query: str, *, scope: Scope, k: int) -> _Found:
         """At most `k` (key, score) best first, ties by key, scope applied inside. Any text is a valid query."""
-        if self._ranking is not None:
-            with self._database.read() as connection:
-                return self._ranking.search(connection, query, scope=scope, k=k)
-        keys = self._keys_in(replace(scope, document_ids=None, filter=None))
         with self._database.read() as connection:
+            if self._ranking is not None:
+                return self._ranking.search(connection, query, scope=scope, k=k)
+            keys = self._scopes.of_in(connection, replace(scope, document_ids=None, filter=None))
             return search_text(connection, query, scope=scope, k=k, keys=keys)
 
     def forget(self) -> None:

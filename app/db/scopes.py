@@ -104,19 +104,23 @@ class ScopeKeys:
     def of(self, scope: Scope) -> KeySet:
         """Keys of the visible chunks in scope."""
         with self._database.read() as connection:
-            if scope.document_ids is not None or scope.filter is not None:
-                return all_keys(connection, documents_in(scope, connection))
-            name = _name_of(scope)
-            with self._lock:
-                known = self._entries.get(name)
-            marks = KeyMarks.read(connection)
-            if known is not None and known.marks == marks:
-                return known.keys
-            conditions = documents_in(scope, connection)
-            if known is None or known.marks.given > marks.given:
-                keys = all_keys(connection, conditions)
-            else:
-                keys = known.keys.plus(_keys_from(connection, conditions, first=known.marks.settled))
+            return self.of_in(connection, scope)
+
+    def of_in(self, connection: sa.Connection, scope: Scope) -> KeySet:
+        """As `of`, in the caller's transaction."""
+        if scope.document_ids is not None or scope.filter is not None:
+            return all_keys(connection, documents_in(scope, connection))
+        name = _name_of(scope)
+        with self._lock:
+            known = self._entries.get(name)
+        marks = KeyMarks.read(connection)
+        if known is not None and known.marks == marks:
+            return known.keys
+        conditions = documents_in(scope, connection)
+        if known is None or known.marks.given > marks.given:
+            keys = all_keys(connection, conditions)
+        else:
+            keys = known.keys.plus(_keys_from(connection, conditions, first=known.marks.settled))
         self._store(name, _Entry(marks, keys))
         return keys
 

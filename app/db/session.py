@@ -250,7 +250,12 @@ def _on_connect(engine: sa.Engine, *, pragmas: tuple[str, ...], begin: str) -> N
             connection.execute(f"PRAGMA {pragma}")
 
     def start(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(begin)
+        driver = connection.connection.dbapi_connection
+        assert driver is not None, "it is connected"
+        try:
+            driver.execute(begin)  # directly: SQLAlchemy takes ten times as long as SQLite
+        except sqlite3.Error as error:
+            raise exc.DBAPIError.instance(begin, None, error, sqlite3.Error, dialect=engine.dialect) from error
 
     sa.event.listen(engine, "connect", configure)
     sa.event.listen(engine, "begin", start)

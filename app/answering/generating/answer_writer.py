@@ -68,11 +68,12 @@ def begin(grounding: Grounding, pages: Pages, meter: Meter, *, verification: Ver
         return AnswerWriter(VerbatimWriter(), form)
     with memory():
         verifier = verification.verifier(question, sources, meter=meter)
+        refused = refusal(question.text)
     footnotes = FootnoteWriter(
         sources,
         pages=pages,
         verifier=verifier,
         strict=question.strict,
-        refusal=refusal(question.text),
+        refusal=refused,
     )
     return AnswerWriter(footnotes, form, memory=memory)

@@ -29,6 +29,7 @@ _FENCE = "```"
 _CLOSING = f"{_TERMINATORS}\n`"  # what may end a sentence
 _ROW = "|"
 _CLOSERS = "\"'”’»)]」』"
+_WORDS = re.compile(r"\w[\w ]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +171,9 @@ class FootnoteWriter:
         char = self._held[0]
         if (handle := self._handler_of(char)) is not None:
             return handle(final=final)
+        if not self._ended and (words := _WORDS.match(self._held)) is not None:
+            self._plain(words[0])  # nothing in them ends a sentence or begins a marker
+            return words.end()
         if self._code:
             self._plain(char)
             return 1

@@ -137,7 +137,7 @@ def asked_share(claim: Claim, evidence: Statement, *, around: frozenset[str], we
 
 
 def _mass(stems: frozenset[str], weights: Mapping[str, float]) -> float:
-    rarest = max(weights.values(), default=1.0)
+    rarest = 0.0 if stems <= weights.keys() else max(weights.values(), default=1.0)
     return sum(weights.get(stem, rarest) for stem in sorted(stems))
 
 
@@ -227,8 +227,10 @@ def _spelt_out(name: str, words: tuple[str, ...]) -> bool:
 
 def _longest(claim: tuple[str, ...], evidence: tuple[str, ...]) -> int:
     """Length of the longest common subsequence (Hirschberg 1975; as in ROUGE-L, Lin 2004)."""
-    row = [0] * (len(evidence) + 1)
+    row, held = [0] * (len(evidence) + 1), frozenset(evidence)
     for word in claim:
+        if word not in held:
+            continue  # it makes no subsequence longer
         before = 0
         for at, other in enumerate(evidence, start=1):
             above = row[at]
