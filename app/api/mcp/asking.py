@@ -56,7 +56,8 @@ class _AnswerProgress:
 
 
 async def _ask(call: ToolCall, given: AskArguments) -> ToolResult:
-    state, principal, answerer = state_of(call.request), principal_of(call.request), models_of(call.request).answerer
+    state, principal = state_of(call.request), await principal_of(call.request)
+    answerer, named = (await models_of(call.request)).answerer, await request_id(call.request)
 
     def asked() -> AskRequest:
         scope = scope_fields(state.corpus, principal, collection=given.collection, conditions=given.filter)
@@ -64,12 +65,10 @@ async def _ask(call: ToolCall, given: AskArguments) -> ToolResult:
 
     body = await anyio.to_thread.run_sync(asked)
     question = await anyio.to_thread.run_sync(
-        lambda: question_of(body, state.corpus, state.settings, principal, request_id(call.request), "mcp.ask")
+        lambda: question_of(body, state.corpus, state.settings, principal, named, "mcp.ask")
     )
-    opened, progress = (
-        answerer.open(replace(question, deadline=answer_deadline(call.request))),
-        _AnswerProgress(call.report),
-    )
+    opened = answerer.open(replace(question, deadline=await answer_deadline(call.request)))
+    progress = _AnswerProgress(call.report)
     answer: Answer | None = None
     async with aclosing(opened.events()) as events:
         async for event in events:

@@ -85,7 +85,7 @@ class Tool:
             RateLimited, ServerFull, DeadlinePassed: It is not admitted.
             AppError, RetrievalError, GenerationError, IngestionError: Those of the tool.
         """
-        reason = refusal(principal_of(call.request), *self.route)
+        reason = refusal(await principal_of(call.request), *self.route)
         if reason is not None:
             raise Forbidden(reason)
         try:
@@ -117,7 +117,7 @@ async def _admitted(request: Request, control: AdmissionControl) -> AsyncIterato
     if control is AdmissionControl.NONE:
         yield
         return
-    admission, principal = state_of(request).limits.admission, principal_of(request)
+    admission, principal = state_of(request).limits.admission, await principal_of(request)
     await admission.refresh()
     request.scope["state"]["limit_states"] = partial(admission.limit_states, principal)
     if control is AdmissionControl.RATE_LIMITS:
@@ -127,7 +127,7 @@ async def _admitted(request: Request, control: AdmissionControl) -> AsyncIterato
     async with admission.entered(
         principal,
         generates=control is AdmissionControl.GENERATION,
-        deadline=answer_deadline(request),
+        deadline=await answer_deadline(request),
         body=_already_read,
         gone=anyio.sleep_forever,  # a client that leaves cancels the whole call
     ):

@@ -63,7 +63,7 @@ class AddedDocuments(BaseModel):
 
 
 async def _ingest(call: ToolCall, given: IngestArguments) -> ToolResult:
-    state, principal = state_of(call.request), principal_of(call.request)
+    state, principal = state_of(call.request), await principal_of(call.request)
     corpus, settings = state.corpus, state.settings
     named = given.collection
     found = None

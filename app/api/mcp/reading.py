@@ -135,12 +135,13 @@ def collection_id(corpus: DocumentsState, principal: Principal, name: str) -> st
 
 
 async def _search(call: ToolCall, given: SearchArguments) -> ToolResult:
-    corpus, principal, models = state_of(call.request).corpus, principal_of(call.request), models_of(call.request)
+    corpus, principal = state_of(call.request).corpus, await principal_of(call.request)
+    models, named = await models_of(call.request), await request_id(call.request)
 
     def find() -> list[dict[str, Any]]:
         scope = scope_fields(corpus, principal, collection=given.collection, conditions=given.filter)
         body = SearchRequest.model_validate({"query": given.query, "top_k": given.top_k, **scope})
-        found = found_by(body, corpus, models, principal, request_id(call.request), endpoint="mcp.search")
+        found = found_by(body, corpus, models, principal, named, endpoint="mcp.search")
         return [hit.model_dump() for hit in found.data]
 
     hits = await anyio.to_thread.run_sync(find)
@@ -149,7 +150,7 @@ async def _search(call: ToolCall, given: SearchArguments) -> ToolResult:
 
 
 async def _read_passage(call: ToolCall, given: PassageArguments) -> ToolResult:
-    corpus, principal = state_of(call.request).corpus, principal_of(call.request)
+    corpus, principal = state_of(call.request).corpus, await principal_of(call.request)
     version, text = await anyio.to_thread.run_sync(text_of, corpus, principal, given.document_id, given.version)
     start = min(given.start, len(text))
     end = max(start, min(given.end if given.end is not None else len(text), len(text), start + _MOST_CHARACTERS))
@@ -160,7 +161,7 @@ async def _read_passage(call: ToolCall, given: PassageArguments) -> ToolResult:
 
 
 async def _list_documents(call: ToolCall, given: ListArguments) -> ToolResult:
-    corpus, principal = state_of(call.request).corpus, principal_of(call.request)
+    corpus, principal = state_of(call.request).corpus, await principal_of(call.request)
 
     def read() -> DocumentEntries:
         named = given.collection
@@ -182,7 +183,7 @@ async def _list_documents(call: ToolCall, given: ListArguments) -> ToolResult:
 
 
 async def _list_collections(call: ToolCall, _: NoArguments) -> ToolResult:
-    corpus, principal = state_of(call.request).corpus, principal_of(call.request)
+    corpus, principal = state_of(call.request).corpus, await principal_of(call.request)
     found = await anyio.to_thread.run_sync(
         lambda: corpus.collections.list(principal.tenant_id, allowed=principal.collections)
     )
@@ -192,7 +193,7 @@ async def _list_collections(call: ToolCall, _: NoArguments) -> ToolResult:
 
 
 async def _usage(call: ToolCall, _: NoArguments) -> ToolResult:
-    state, principal = state_of(call.request), principal_of(call.request)
+    state, principal = state_of(call.request), await principal_of(call.request)
     own = await anyio.to_thread.run_sync(own_usage, state.usage, state.settings, principal)
     return ToolResult(own.model_dump_json(), own)
 

@@ -43,6 +43,7 @@ from app.api.mcp.asking import ASK
 from app.api.mcp.calls import Tool, ToolCall, problem_in
 from app.api.mcp.ingesting import INGEST
 from app.api.mcp.reading import READING
+from app.types import Principal
 
 INSTRUCTIONS = """\
 Footnote answers from the user's own documents. Use `ask` for a question: it returns an answer whose markers [1], [2]
@@ -63,8 +64,9 @@ async def serve(request: Request, body: bytes, send: Send) -> None:
     A call with a progress token gets a stream of events, any other one a JSON object.
     """
     streams = b'"progressToken"' in body and "text/event-stream" in request.headers.get("accept", "")
+    serving = _Serving(request, await principal_of(request))
     manager = StreamableHTTPSessionManager(
-        _Serving(request).server(), json_response=not streams, stateless=True, max_request_body_size=max(1, len(body))
+        serving.server(), json_response=not streams, stateless=True, max_request_body_size=max(1, len(body))
     )
     async with manager.run():
         await manager.handle_request(request.scope, _replayed(body), send)
@@ -79,9 +81,9 @@ def quiet() -> None:
 class _Serving:
     """The handlers of one request."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, principal: Principal) -> None:
         self._request = request
-        self._principal = principal_of(request)
+        self._principal = principal
         self._corpus = state_of(request).corpus
 
     def server(self) -> Server[Any]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from app.db.watch_runs import WatchDeliveries
 from app.outbound.webhooks import NotDelivered
