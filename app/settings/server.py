@@ -159,7 +159,7 @@ class ServerSettings(BaseModel, frozen=True):
 
     @field_validator("webhook_secret")
     @classmethod
-    def _long_enough(cls, secret: SecretStr | None) -> SecretStr | None:
+    def _signs_safely(cls, secret: SecretStr | None) -> SecretStr | None:
         if secret is not None and len(secret.get_secret_value()) < 16:
             raise ValueError("must have at least 16 characters")
         return secret
