@@ -44,7 +44,12 @@ async def protected_resource(request: Request, access: AccessDep, settings: Sett
 
 
 def challenge(scope: Scope, access: AccessState) -> str:
-    """The `WWW-Authenticate` of a refusal of /mcp, which names the metadata (RFC 9728, section 5.1)."""
+    """The `WWW-Authenticate` of a refusal of /mcp, which names the metadata (RFC 9728, section 5.1).
+
+    Example:
+        >>> challenge(request.scope, state.access)
+        'Bearer resource_metadata="https://footnote.example.org/.well-known/oauth-protected-resource"'
+    """
     tokens = access.provider_tokens
     base = _base_of(Request(scope)) if tokens is None else tokens.resource.removesuffix(PATH)
     if any(character in base for character in '"\\') or not base.isascii():
