@@ -9,6 +9,7 @@ _BESIDE = ("tests/app/server/test_neighbours.py",)
 _KILLED = ("tests/scale/test_dead_workers.py",)
 _LIMITED = ("tests/scale/test_shared_limits.py",)
 _COUNTED = ("tests/app/admission/test_shared_rates.py",)
+_LATE = ("tests/app/usage/ledger/test_late_counts.py",)
 _SEALED = ("tests/app/db/test_sealed_passwords.py",)
 _PASSWORDS = "app/db/sealed_passwords.py"
 _GUESSED = ("tests/app/admission/test_shared_logins.py",)
@@ -283,6 +284,34 @@ BUGS = (
         "        if self._own.trusts(address, credentials):\n            return\n",
         "",
         _GUESSED,
+    ),
+    Bug(
+        "exact counts that come late are forgotten",
+        "app/usage/ledger/ledger.py",
+        "            if self._late is not None and ",
+        "            if False and self._late is not None and ",
+        _LATE,
+    ),
+    Bug(
+        "late counts correct what was embedded again",
+        "app/usage/ledger/ledger.py",
+        " and row.operation != Operation.EMBED_DOC:\n",
+        ":\n",
+        _LATE,
+    ),
+    Bug(
+        "late counts correct a call twice",
+        "app/usage/ledger/adjustments.py",
+        """ or any(one.kind == "correction" for one in adjusted):\n""",
+        ":\n",
+        _LATE,
+    ),
+    Bug(
+        "late counts undo a new price",
+        "app/usage/ledger/adjustments.py",
+        """adjusted[0].price_ids if adjusted else row["price_ids"]""",
+        """row["price_ids"]""",
+        _LATE,
     ),
     Bug(
         "the sweep takes the passwords of jobs that wait",
