@@ -66,6 +66,8 @@ class WatchChanges:
     def spread(self) -> int:
         """Make the watches due that the noted changes are in the scope of, and forget the changes; returns how many.
 
+        Processes beside each other share the changes: what one looks at the others pass over.
+
         Raises:
             StoreUnavailable, StorageFull: The changes stay noted.
         """
@@ -75,7 +77,7 @@ class WatchChanges:
                 return 0
         now = self._own.clock()
         with self._database.write() as connection:
-            changes = connection.execute(oldest).all()
+            changes = connection.execute(oldest.with_for_update(skip_locked=True)).all()
             by_tenant: dict[str, list[sa.Row[Any]]] = defaultdict(list)
             for change in changes:
                 by_tenant[change.tenant_id].append(change)

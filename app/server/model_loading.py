@@ -313,7 +313,7 @@ def _start_watches(foundation: Foundation, stack: ExitStack, leads: Callable[[],
     if state.settings.answers_questions:
         runner = watch_runner(state, foundation.neighbours, delivers=news is not None)
         watching = PeriodicThread(
-            lambda: runner.work(leads=leads(), stopping=lambda: watching.stopping),
+            lambda: runner.work(stopping=lambda: watching.stopping),
             name="watches",
             interval=_FOLLOW_SECONDS,
             failed="watches.failed",

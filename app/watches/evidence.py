@@ -105,9 +105,9 @@ def _says_the_same(one: _Passage, other: _Passage) -> bool:
 
 
 def _shared(here: Statement, there: Statement) -> float:
-    """The share of content words that two passages have in common, in [0, 1] (Jaccard 1912)."""
-    every = here.terms | there.terms
-    return len(here.terms & there.terms) / len(every) if every else 0.0
+    """The share of content words that two passages have in common, in [0, 1] (Jaccard 1912); numbers are none."""
+    one, other = ({term for term in each.terms if not term[0].isdecimal()} for each in (here, there))
+    return len(one & other) / len(one | other) if one or other else 0.0
 
 
 def _paired(gone: Sequence[_Passage], come: Sequence[_Passage]) -> list[tuple[_Passage, _Passage]]:

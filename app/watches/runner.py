@@ -45,11 +45,10 @@ class WatchRunner:
         self._answerer = answerer
         self._sleep = sleep
 
-    def work(self, *, leads: bool = True, stopping: Callable[[], bool] = lambda: False) -> int:
+    def work(self, *, stopping: Callable[[], bool] = lambda: False) -> int:
         """Look at each watch that is due; returns how many.
 
         Args:
-            leads: Whether this process also finds the watches whose scope changed: one does for all beside each other.
             stopping: Checked before each watch and while one is asked; once true, it stays due.
 
         Raises:
@@ -58,8 +57,7 @@ class WatchRunner:
         answerer = self._answerer()
         if answerer is None:
             return 0
-        if leads:
-            self._changes.spread()
+        self._changes.spread()
         done = 0
         while not stopping() and (claimed := self._runs.claim()) is not None:
             self._yield(answerer, stopping)

@@ -334,6 +334,30 @@ def test_a_change_while_a_watch_is_looked_at_is_looked_at_next(station: Station)
     assert station.get(watch).due_at == station.now + DAY_S
 
 
+def test_processes_share_the_changes(station: Station) -> None:
+    library = Library(station.database)
+    watch = station.watches.create(ANN, WatchTerms(question="x", on_change=True))
+    station.look(watch)
+    station.now += 1000
+    for number in range(5):
+        library.index(f"Document {number}.")
+    told: list[int] = []
+
+    def spread(number: int) -> None:
+        own = OwnProcess.alone(f"boot_{number}", clock=station.clock)
+        told.append(WatchChanges(station.database, own, least_s=LEAST_S).spread())
+
+    threads = [threading.Thread(target=spread, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sum(told) >= 1
+    assert changes_of(station.database) == []
+    assert station.get(watch).due_at == station.now + SETTLING_S
+
+
 def test_a_change_never_puts_off_what_is_due_before(station: Station) -> None:
     watch = station.watches.create(ANN, WatchTerms(question="x", on_change=True))
     Library(station.database).index("Ingested.")

@@ -25,13 +25,16 @@ from app.usage.ledger.events import UsageEvent
 from app.usage.ledger.ledger import Ledger
 from app.watches.runner import WatchRunner
 from app.watches.watching import Watching
+from generation.tokenizer import ChatTokenizer
 from retrieval.ports import Vectors
 from retrieval.search import Search
 from retrieval.types import Hit, Scope, SearchMode
 from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.answering.pointing_reader import PointingReader
+from tests.app.api.openai.test_response_format import ScriptedEngine
 from tests.app.server.stations import ANY_EVIDENCE
 from tests.generation.fakes import LetterTokenizer
+from tests.generation.tiny import tiny_tokenizer
 from tests.retrieval.fakes import HashingEmbedder, chunk, hit
 
 QUESTION = "How many euros is the fee for a parking space?"
@@ -132,6 +135,20 @@ class Desk:
         with self.state.database.read() as connection:
             ids = sorted(connection.execute(query).scalars())
         return [row for request_id in ids for row in self.ledger.usage(request_id)]
+
+    def generating(self, says: str) -> ScriptedEngine:
+        """Have a language model say one text whatever is asked, from now on."""
+        engine = ScriptedEngine(says)
+        self.answerer = make_answerer(
+            finder=Finder(search=cast(Search, self.shelf), vectors=QuestionVectors(HashingEmbedder(max_tokens=64))),
+            engine=engine,
+            tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
+            contents=self.state.corpus.contents,
+            ledger=self.ledger,
+            limits=ANY_EVIDENCE,
+            quotes=QuotesAs.NOTHING,
+        )
+        return engine
 
     def _answerer(self) -> Answerer:
         embedder = HashingEmbedder(max_tokens=64)

@@ -37,6 +37,7 @@ def kinds(found: tuple[EvidenceDifference, ...]) -> list[tuple[str, ...]]:
     [
         (FEE, FEE.replace("30", "35"), "number"),
         (FEE, FEE.replace("30", "thirty-two"), "number"),
+        ("| Total fees | 2024 | 12.5 | 90 | 7 |", "| Total fees | 2024 | 13.5 | 91 | 8 |", "number"),
         (TERM, TERM.replace("May", "June"), "date"),
         (TERM, TERM.replace("Harbour Estates", "Mole Estates"), "name"),
         (PETS, "Pets are not allowed in the back building.", "negation"),

@@ -5,7 +5,7 @@ from threading import Event
 from app.db.collections import CollectionRepository
 from app.db.watches import WatchBudget, WatchScope, WatchTerms
 from app.errors import StoreUnavailable
-from app.types import Principal, Role
+from app.types import Operation, Principal, Role
 from tests.app.watches.desk import FEE, NOON, PETS, QUESTION, RAISED, Desk
 
 
@@ -86,6 +86,27 @@ def test_an_answer_after_none_is_an_event_and_so_is_the_loss_of_one(desk: Desk) 
     lost, won = desk.events(watch)
     assert [one["kinds"] for one in won.differences] == [["answered"], ["passage"]]
     assert [one["kinds"] for one in lost.differences] == [["answered"], ["passage"]]
+
+
+def test_a_language_model_is_called_only_where_other_passages_are_presented(desk: Desk) -> None:
+    engine = desk.generating("The fee is 30 euros a month [1].")
+    watch = desk.watch()
+    desk.shelf.put(FEE, PETS)
+    desk.work()
+    desk.work(later=3600)
+    assert len(engine.requests) == 1
+
+    desk.shelf.put(RAISED, PETS, version=2)
+    engine.says = "It is 35 euros a month [1]."
+    desk.work(later=3600)
+    desk.work(later=3600)
+    (event,) = desk.events(watch)
+    assert len(engine.requests) == 2
+    assert [one["kinds"] for one in event.differences] == [["number"]]
+    calls = [row for row in desk.rows() if row.operation is Operation.CHAT]
+    assert {row.request_id for row in calls} == {event.before["id"], event.after["id"]}
+    assert {row.key_id for row in calls} == {desk.key.id}
+    assert desk.again(watch).used_tokens == sum(row.input_tokens + row.output_tokens for row in desk.rows())
 
 
 def test_a_revoked_key_does_not_ask_and_the_state_says_why(desk: Desk) -> None:
