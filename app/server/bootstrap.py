@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version as distribution_version
 from typing import TypeVar
@@ -154,8 +154,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
     with ExitStack() as stack:
         base = _base(settings, stack)
         key_cache = KeyCache()
-        additions = ModelAdditions(models_dir=settings.models_dir)
-        stack.callback(additions.close)
+        additions = stack.enter_context(closing(ModelAdditions(models_dir=settings.models_dir)))
         serving = Serving.of(settings, version=base.version, additions=additions)
         jobs = JobRepository(base.database, clock=base.clock, may_claim=base.neighbours.may_claim)
         limits, rates = _limits(base, stack, serving)
@@ -274,15 +273,13 @@ def _limits(base: _Base, stack: ExitStack, serving: Serving) -> tuple[AdmissionS
 def _usage(base: _Base, stack: ExitStack, jobs: JobRepository, rates: Counts) -> tuple[UsageState, AlertDelivery]:
     """The ledger after recovery, with budgets, prices, rollups and reports."""
     database, audit, currency, metrics = base.database, base.audit, base.settings.currency, base.telemetry.metrics
-    settings = base.settings
     alerts = AlertRepository(database, clock=base.clock, claimant=base.neighbours.claimant)
-    webhooks = Webhooks(hosts=settings.webhook_hosts, tracer=base.tracer, secret=settings.signing_secret)
+    webhooks = Webhooks(hosts=base.settings.webhook_hosts, tracer=base.tracer, secret=base.settings.signing_secret)
     delivery = AlertDelivery(alerts, webhooks.post, currency=currency)
     observers = (Budgets(on_refusal=delivery.refused), Rollups(base.zone), TokenMetrics(metrics), TokenLimiter(rates))
     # budgets hold the cost at settlement: only rollups count later adjustments
     adjustments = Adjustments(database, audit, observers=(Rollups(base.zone),), currency=currency, clock=base.clock)
-    late = adjustments.correct_late_in if base.settings.shared else None
-    ledger = _open_ledger(base, stack, jobs, observers, late)
+    ledger = _open_ledger(base, stack, jobs, observers, adjustments.correct_late_in if base.settings.shared else None)
     prices = PriceRepository(database, audit, currency=currency, clock=ledger.seconds)
     prices.require_currency()
     usage = UsageState(
