@@ -153,6 +153,13 @@ def test_an_order_the_template_refuses_is_said_plainly() -> None:
         tokenizer.chat_frame(["user", "assistant"])
 
 
+def test_a_frame_is_rendered_once_but_for_a_template_that_writes_the_time() -> None:
+    timed = ChatTokenizer(tiny_tokenizer(chat_template=CHATML + "{{ strftime_now('%f') }}"))
+
+    assert TOKENIZER.chat_frame(["system", "user"]) is TOKENIZER.chat_frame(["system", "user"])
+    assert len({timed.chat_frame(["user"]) for _ in range(5)}) > 1
+
+
 def test_the_revision_changes_with_the_template_alone() -> None:
     assert TOKENIZER.revision == ChatTokenizer(tiny_tokenizer()).revision
     assert TOKENIZER.revision != ChatTokenizer(tiny_tokenizer(chat_template=NO_SYSTEM)).revision

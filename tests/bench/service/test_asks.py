@@ -1,11 +1,14 @@
-"""Concurrent questions are each answered and settled once, with few SQL statements."""
+"""Concurrent questions are each answered and settled once, with few SQL statements and threads."""
 
 import asyncio
+import inspect
 from contextlib import nullcontext
 from pathlib import Path
 
 import sqlalchemy as sa
+from fastapi.params import Depends
 
+from app.api import dependencies
 from app.api.application import create_app
 from app.db.tables.ledger import answer_citation, usage_event
 from app.server.state import State
@@ -50,6 +53,15 @@ def test_every_ask_is_answered_and_settled_once_with_few_statements(tmp_path: Pa
     assert sum(row.operation == "embed_query" for row in rows) <= 2 * _QUESTIONS, "a known question calls no model"
     statements = sum(count for verb, count in said.said.items() if verb not in _OF_TRANSACTIONS)
     assert statements / _ASKS <= _MOST_STATEMENTS, dict(said.said)
+
+
+def test_what_routes_look_up_in_their_request_takes_no_thread() -> None:
+    aliases = [getattr(alias, "__metadata__", ()) for alias in vars(dependencies).values()]
+    found = [each.dependency for metadata in aliases for each in metadata if isinstance(each, Depends)]
+    looked_up = [each for each in found if each is not None]
+
+    assert {"principal_of", "models_of", "request_id"} <= {each.__name__ for each in looked_up}
+    assert [each.__name__ for each in looked_up if not inspect.iscoroutinefunction(each)] == []
 
 
 async def _ask_all(state: State, questions: list[str]) -> list[Reply]:
