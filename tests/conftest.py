@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,16 +39,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose how many examples Hypothesis tries, and keep the order of `pytest_collection_modifyitems`."""
     if config.getoption("exhaustive"):
         settings.load_profile("exhaustive")
-    config.option.loadscopereorder = False  # xdist begins with the files of the most tests, which are not the slowest
+    config.option.loadscopereorder = False
 
 
-# What takes longest begins first, so that no process of the run ends long before the others.
-_LONGEST = ("tests/e2e", "tests/web", "tests/ingestion", "tests/fuzz", "tests/scale", "tests/golden", "tests/faults")
+# Few tests that take minutes: last, they would run alone.
+_LONGEST = ("tests/fuzz/test_grammars.py", "tests/scale/test_dead_workers.py", "tests/golden/test_golden_answers.py")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests marked `exhaustive`, except with `--exhaustive` or where `-m` names the mark."""
-    items.sort(key=_place)  # stable: a file's tests stay in their order
+    sizes = Counter(_scope(item.nodeid) for item in items)
+    # as xdist orders them, and stable: a file's tests stay in their order
+    items.sort(key=lambda item: (not item.nodeid.startswith(_LONGEST), -sizes[_scope(item.nodeid)]))
     if config.getoption("exhaustive") or "exhaustive" in config.getoption("markexpr"):
         return
     left_out = [item for item in items if item.get_closest_marker("exhaustive") is not None]
@@ -56,8 +59,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item.get_closest_marker("exhaustive") is None]
 
 
-def _place(item: pytest.Item) -> int:
-    return next((at for at, folder in enumerate(_LONGEST) if item.nodeid.startswith(f"{folder}/")), len(_LONGEST))
+def _scope(nodeid: str) -> str:
+    """What runs in one process: a file, or a folder of `_SHARING`."""
+    file = nodeid.partition("::")[0]
+    return next((folder for folder in _SHARING if file.startswith(f"{folder}/")), file)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -112,7 +117,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Together(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return next((folder for folder in _SHARING if file.startswith(f"{folder}/")), file)
+            return _scope(nodeid)
 
     return Together(config, log)
