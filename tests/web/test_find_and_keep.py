@@ -99,7 +99,8 @@ async def test_the_palette_goes_everywhere_by_keyboard(open_page: Opening, tenan
     await page.keyboard.press("Control+k")
     await seen(page, "dialog.palette [role=option]", "the log.pdf")
     assert any("/Palette-" in url for url in loaded), "it is loaded when it is opened"
-    assert await page.get_by_role("combobox").evaluate("(field) => field === document.activeElement")
+    field = page.get_by_role("combobox", name="Go to, or do")
+    assert await field.evaluate("(field) => field === document.activeElement")
     violations = await found_in(page, "palette")
     await page.keyboard.type("usage")
     await page.keyboard.press("Enter")
