@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 0.0005
 
 
 class DifferenceKind(StrEnum):
-    """What became of sentences between two texts."""
+    """The fate of sentences between two texts."""
 
     ADDED = "added"
     REMOVED = "removed"

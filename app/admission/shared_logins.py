@@ -102,7 +102,7 @@ class SharedFailedLogins:
         return own if own.remaining < shared.remaining else shared
 
     def _look(self, network: str) -> _Known | None:
-        """What is counted for a network; None where the database cannot be reached."""
+        """The count of a network; None where the database cannot be reached."""
         counter = _counter(network)
         try:
             with self._database.read() as connection:

@@ -122,7 +122,7 @@ def compare_documents(
     limit: Limit = 200,
     cursor: Cursor = None,
 ) -> ComparisonBody:
-    """What changed from another version, or another document, to the live version of this one.
+    """The changes from another version, or another document, to the live version of this one.
 
     Sentences are compared, and no model is called. A passage in other words is `altered`, with the words that differ;
     one that stands elsewhere word for word is `moved`. Running headers and footers are left out.

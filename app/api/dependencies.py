@@ -156,6 +156,12 @@ def visible_collection(corpus: DocumentsState, principal: Principal, collection_
     return corpus.collections.get(collection_id, tenant_id=principal.tenant_id, allowed=principal.collections)
 
 
+def collection_named(corpus: DocumentsState, principal: Principal, name: str) -> str | None:
+    """The id of the caller's collection with this id or name; None where there is none."""
+    found = corpus.collections.list(principal.tenant_id, allowed=principal.collections)
+    return next((each.id for each in found if name in {each.id, each.name}), None)
+
+
 def scope_for(
     corpus: DocumentsState,
     principal: Principal,

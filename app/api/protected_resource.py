@@ -1,4 +1,4 @@
-"""What clients of /mcp are told about access: the metadata of the protected resource (RFC 9728), and the challenge.
+"""The description of access to /mcp: the metadata of the protected resource (RFC 9728), and the challenge.
 
 A client that is refused with 401 reads the metadata, and finds the authorization server to sign its user in at. It asks
 there for an access token for the resource (RFC 8707).

@@ -1,4 +1,4 @@
-"""Whether a user and its key may still act, for work that runs without a request of theirs."""
+"""Checks that a user and its key may still act, for work that runs without a request of theirs."""
 
 from collections.abc import Callable
 

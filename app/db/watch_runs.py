@@ -37,7 +37,7 @@ class NewEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchLook:
-    """What a run found.
+    """The findings of a run.
 
     Attributes:
         state: Of the watch from now on; `detail` says why it was not looked at.

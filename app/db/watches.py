@@ -25,7 +25,7 @@ WatchPeriod: TypeAlias = Literal["day", "month"]
 
 @dataclass(frozen=True, slots=True)
 class WatchScope:
-    """What a watched question is asked of, as the request named it; None is no limit."""
+    """The scope of a watched question, as the request named it; None is no limit."""
 
     collection_ids: tuple[str, ...] | None = None
     document_ids: tuple[str, ...] | None = None
@@ -113,7 +113,7 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchTerms:
-    """What a caller sets of a watch; `KEEP` leaves a field as it is, or at its default."""
+    """The fields of a watch that a caller sets; `KEEP` leaves a field as it is, or at its default."""
 
     question: str | Keep = KEEP
     scope: WatchScope | Keep = KEEP

@@ -104,7 +104,7 @@ class ComparedText:
 
 
 class ComparedDocuments:
-    """What differs between two texts."""
+    """The differences between two versions, each as a change with its section and its words."""
 
     def __init__(self, old: ComparedText, new: ComparedText) -> None:
         """Compare them; it takes some seconds for a thousand pages."""

@@ -37,7 +37,7 @@ def watch_repository(
 
 
 def watch_news(state: State) -> WatchNews | None:
-    """What posts events to FOOTNOTE_WATCH_WEBHOOK; None without one."""
+    """The delivery of events to FOOTNOTE_WATCH_WEBHOOK; None without one."""
     url = state.settings.watch_webhook
     if not url:
         return None
@@ -46,7 +46,7 @@ def watch_news(state: State) -> WatchNews | None:
 
 
 def watch_runner(state: State, neighbours: Neighbours, *, delivers: bool) -> WatchRunner:
-    """What runs the watches of this process, with the models in use; `delivers`: events are to be posted."""
+    """The runner of the watches of this process, with the models in use; `delivers`: events are to be posted."""
     settings, database, clock = state.settings, state.database, state.usage.ledger.seconds
     own = OwnProcess(neighbours.boot_id, neighbours.gone, clock)
     least_s, serving = settings.watch_interval_s, state.serving

@@ -26,7 +26,7 @@ _NOWHERE = frozenset[str]()
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvidence:
-    """What an answer rests on: `citations` are its footnotes, or those of the nearest passages if not `answered`."""
+    """The evidence of an answer: `citations` are its footnotes, or those of the nearest passages if not `answered`."""
 
     answered: bool = False
     citations: tuple[Cited, ...] = ()
@@ -63,7 +63,7 @@ class _Passage:
 
 
 def differences(before: AnswerEvidence, after: AnswerEvidence) -> tuple[EvidenceDifference, ...]:
-    """What differs between the evidence of an earlier and a later answer, wordings of one passage first; () if nothing.
+    """The differences between the evidence of two answers, the earlier first; wordings of one passage come first.
 
     Example:
         >>> fee = {"document_id": "doc_1", "cited_text": "The fee is 30 euros a month."}
@@ -130,7 +130,7 @@ def _paired(gone: Sequence[_Passage], come: Sequence[_Passage]) -> list[tuple[_P
 
 
 def _kinds(one: _Passage, other: _Passage) -> tuple[Kind, ...]:
-    """What differs between two wordings; `passage` where the rules name nothing."""
+    """The kinds of difference between two wordings; `passage` where the rules name nothing."""
     here, there = one.statement, other.statement
     found: tuple[tuple[Kind, bool], ...] = (
         ("number", lacks_number(here, there) or lacks_number(there, here)),

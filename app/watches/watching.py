@@ -43,7 +43,7 @@ _NOT_NOW = "The question could not be answered; it is tried again."
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What came of a question: the answer, None where the run was stopped, and the passages that it was made from."""
+    """The outcome of a question: the answer, None where the run was stopped, and the passages that it was made from."""
 
     answer: Answer | None
     presented: Presented

@@ -24,7 +24,7 @@ _BETWEEN_REPORTS_S = 0.5  # of an answer that is being written
 
 
 class AskArguments(RequestBody):
-    """What `ask` takes."""
+    """Arguments of `ask`."""
 
     question: str = Field(min_length=1, max_length=MOST_QUESTION, description="A question that stands alone.")
     collection: Name | None = Field(default=None, description=ONLY_IN)

@@ -42,7 +42,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool found: as text for a model, and the same as data."""
+    """The result of a tool: as text for a model, and the same as data."""
 
     text: str
     data: BaseModel

@@ -26,7 +26,7 @@ _NEITHER = "Give a text with its filename, or a url."
 
 
 class IngestArguments(RequestBody):
-    """What `ingest` takes."""
+    """Arguments of `ingest`."""
 
     text: str | None = Field(default=None, min_length=1, max_length=MOST_DOCUMENT, description="The document's text.")
     filename: str | None = Field(

@@ -6,7 +6,7 @@ import anyio
 from pydantic import BaseModel, Field
 
 from app.api.contents import text_of
-from app.api.dependencies import models_of, principal_of, request_id, state_of
+from app.api.dependencies import collection_named, models_of, principal_of, request_id, state_of
 from app.api.documents import list_documents
 from app.api.mcp.calls import Tool, ToolCall, ToolResult
 from app.api.mcp.passages import Collections, Excerpt, ListedCollection, SearchPassages, listed, quote
@@ -28,7 +28,7 @@ ONLY_IN = "Only in this collection: its name or id; see list_collections. Defaul
 
 
 class SearchArguments(RequestBody):
-    """What `search` takes."""
+    """Arguments of `search`."""
 
     query: str = Field(
         min_length=1, max_length=MOST_QUESTION, description="Words or a question, in the language of the documents."
@@ -39,7 +39,7 @@ class SearchArguments(RequestBody):
 
 
 class PassageArguments(RequestBody):
-    """What `read_passage` takes."""
+    """Arguments of `read_passage`."""
 
     document_id: Id = Field(description="From a search or a citation.")
     start: int = Field(default=0, ge=0, le=LARGEST_INTEGER, description="First character.")
@@ -55,7 +55,7 @@ class PassageArguments(RequestBody):
 
 
 class ListArguments(RequestBody):
-    """What `list_documents` takes."""
+    """Arguments of `list_documents`."""
 
     collection: Id | None = Field(default=None, description=ONLY_IN)
     name: str | None = Field(default=None, max_length=500, description="Only documents whose name contains this.")
@@ -64,7 +64,7 @@ class ListArguments(RequestBody):
 
 
 class NoArguments(RequestBody):
-    """What a tool without arguments takes."""
+    """No arguments."""
 
 
 class DocumentEntry(BaseModel):
@@ -128,10 +128,10 @@ def collection_id(corpus: DocumentsState, principal: Principal, name: str) -> st
     Raises:
         NotFound: There is none.
     """
-    for each in corpus.collections.list(principal.tenant_id, allowed=principal.collections):
-        if name in {each.id, each.name}:
-            return each.id
-    raise NotFound(f"There is no collection '{name}'. list_collections names those there are.")
+    found = collection_named(corpus, principal, name)
+    if found is None:
+        raise NotFound(f"There is no collection '{name}'. list_collections names those there are.")
+    return found
 
 
 async def _search(call: ToolCall, given: SearchArguments) -> ToolResult:

@@ -8,7 +8,15 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from app.answering.generating.model_class import ModelClass
-from app.api.dependencies import CorpusDep, ModelsDep, PrincipalDep, ServingDep, SettingsDep, scope_for
+from app.api.dependencies import (
+    CorpusDep,
+    ModelsDep,
+    PrincipalDep,
+    ServingDep,
+    SettingsDep,
+    collection_named,
+    scope_for,
+)
 from app.api.openai.schemas.chat import FootnoteOptions
 from app.api.schemas.bounds import Id
 from app.api.schemas.shape import ResponseBody, problems
@@ -132,10 +140,10 @@ def collection_of(model: str, corpus: DocumentsState, principal: Principal) -> s
         raise NotFound(f"There is no model '{model[:100]}'; ask 'footnote' or 'footnote:COLLECTION'.")
     if not collection:
         return None
-    for found in corpus.collections.list(principal.tenant_id, allowed=principal.collections):
-        if collection in {found.name, found.id}:
-            return found.id
-    raise NotFound("There is no such collection.")
+    found = collection_named(corpus, principal, collection)
+    if found is None:
+        raise NotFound("There is no such collection.")
+    return found
 
 
 def chat_scope(model: str, options: FootnoteOptions, corpus: DocumentsState, principal: Principal) -> Scope:

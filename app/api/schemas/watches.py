@@ -57,7 +57,7 @@ class NewWatch(Scoped):
 
     @property
     def terms(self) -> WatchTerms:
-        """What the body sets of a watch."""
+        """The fields of a watch that the body sets."""
         return WatchTerms(
             question=self.question,
             scope=_scope(self.collection_ids, self.document_ids, self.filter),
@@ -88,7 +88,7 @@ class WatchPatch(RequestBody):
 
     @property
     def terms(self) -> WatchTerms:
-        """What the body sets of a watch."""
+        """The fields of a watch that the body sets."""
         given = self.model_fields_set
         return WatchTerms(
             question=KEEP if self.question is None else self.question,

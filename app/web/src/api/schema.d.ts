@@ -2501,7 +2501,7 @@ export interface components {
     };
     /**
      * DifferenceKind
-     * @description What became of sentences between two texts.
+     * @description The fate of sentences between two texts.
      * @enum {string}
      */
     DifferenceKind: "added" | "removed" | "altered" | "moved";

@@ -1,6 +1,7 @@
 /** What became of a footnote's passage, in words, and both wordings of one that was altered. */
 import type { Aged, Change, Citation } from "../api/types";
 import { t } from "../strings";
+import { WordRuns } from "../ui/WordRuns";
 import { sinceOf } from "./ageing";
 
 export function Since({ citation }: { citation: Pick<Citation, "version" | keyof Aged> }) {
@@ -25,24 +26,15 @@ export function Wordings({ changes, place }: { changes: readonly Change[]; place
       <figure>
         <figcaption className="quiet">{words.before}</figcaption>
         <blockquote dir="auto">
-          <Runs changes={changes} only="removed" />
+          <WordRuns runs={changes} only="removed" />
         </blockquote>
       </figure>
       <figure>
         <figcaption className="quiet">{words.now(place)}</figcaption>
         <blockquote dir="auto">
-          <Runs changes={changes} only="added" />
+          <WordRuns runs={changes} only="added" />
         </blockquote>
       </figure>
     </div>
   );
-}
-
-function Runs({ changes, only }: { changes: readonly Change[]; only: "removed" | "added" }) {
-  return changes.map(({ kind, text }, at) => {
-    const key = `${at}`;
-    if (kind === "equal") return <span key={key}>{text}</span>;
-    if (kind !== only) return null;
-    return only === "removed" ? <del key={key}>{text}</del> : <ins key={key}>{text}</ins>;
-  });
 }

@@ -1,8 +1,9 @@
 /** What changed from an earlier version of a document to the one that is used for answers, passage by passage. */
 import { useInfiniteQuery } from "@tanstack/react-query";
-import type { ComparedChange } from "../api/types";
+import type { Change, ComparedChange } from "../api/types";
 import { t } from "../strings";
 import { ProblemNote } from "../ui/ProblemNote";
+import { WordRuns } from "../ui/WordRuns";
 import { addressOf } from "../viewer/place";
 import { compareVersions } from "./server";
 import { numberWords } from "./words";
@@ -79,20 +80,13 @@ function Passage({ change, document, old, now }: PassageProps) {
         </a>
       </p>
       <blockquote dir="auto">
-        <Words change={change} text={passage.text} />
+        <WordRuns runs={runsOf(change, passage.text)} />
       </blockquote>
     </>
   );
 }
 
-/** The words, with those that only one version has marked. */
-function Words({ change, text }: { change: ComparedChange; text: string }) {
-  if (change.kind === "added") return <ins>{text}</ins>;
-  if (change.kind === "removed") return <del>{text}</del>;
-  if (change.kind === "moved") return text;
-  return change.words.map(({ kind, text: run }, at) => {
-    const key = `${at}`;
-    if (kind === "equal") return <span key={key}>{run}</span>;
-    return kind === "removed" ? <del key={key}>{run}</del> : <ins key={key}>{run}</ins>;
-  });
+/** The words of an altered passage, or a whole passage that was added, removed or moved. */
+function runsOf({ kind, words }: ComparedChange, text: string): readonly Change[] {
+  return kind === "altered" ? words : [{ kind: kind === "moved" ? "equal" : kind, text }];
 }
