@@ -20,6 +20,7 @@ from app.db.tables.access import rate_grain
 from app.errors import RateLimited, StoreUnavailable
 from tests.app.admission.test_shared_rates import locked_at
 from tests.app.usage.samples import Clock
+from tests.statements import executions_of
 
 LIMIT = 3
 GUESSER, OTHER = "192.0.2.1", "192.0.2.2"
@@ -83,16 +84,9 @@ def test_a_refused_address_costs_no_look_until_its_wait_is_over(database: Databa
     for _ in range(LIMIT):
         guess(first)
     guess(second)
-    statements: list[str] = []
 
-    def note(*arguments: object) -> None:
-        statements.append(str(arguments[2]))
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
-    try:
+    with executions_of(database) as statements:
         refused = [guess(each) for each in (first, second) for _ in range(20)]
-    finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", note)
 
     assert None not in refused
     assert statements == []

@@ -4,16 +4,16 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
-import sqlalchemy as sa
 
 from app.server.state import State
 from app.types import Role
 from tests.app.server.listening import listening
+from tests.statements import executions_of
 
 STREAMS, OF_A_KEY = 300, 64
 SOON_S = 20
@@ -66,21 +66,6 @@ async def streams(port: int, document_id: str, *keys: str) -> AsyncIterator[list
             await stream.leave()
 
 
-@contextmanager
-def statements() -> Iterator[list[str]]:
-    """The SQL that is executed inside the block."""
-    executed: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        executed.append(statement)
-
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
-    try:
-        yield executed
-    finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", note)
-
-
 def key_of(state: State, tenant: str, role: Role) -> str:
     return state.access.keys.create(tenant_id=tenant, user_id="u", name=tenant, role=role)[1]
 
@@ -120,7 +105,7 @@ async def test_of_three_hundred_streams_of_a_reader_most_are_refused_and_the_res
         accepted = [stream for stream in opened if stream.status == 200]
         problem = await refused[0].problem()
         began = time.monotonic()
-        with statements() as executed:
+        with executions_of(state.database) as executed:
             listed = [await client.get("/v1/documents") for _ in range(20)]
         took = time.monotonic() - began
         async with streams(port, document_id, member) as (another,):
@@ -131,7 +116,7 @@ async def test_of_three_hundred_streams_of_a_reader_most_are_refused_and_the_res
     assert b"retry-after:" in refused[0].head.lower()
     assert (problem["type"], problem["limit_name"]) == ("urn:footnote:problem:rate-limited", "caller-event-streams")
     assert {answer.status_code for answer in listed} == {200}
-    reads = [statement for statement in executed if "FROM document" in statement]
+    reads = [statement for statement, _ in executed if "FROM document" in statement]
     assert len(reads) <= len(listed) + 10 * took + 10, "one reader for all streams, ten times a second at most"
     assert status_of_another_key == 200
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
-import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from app.server.state import State
@@ -22,6 +21,7 @@ from tests.app.api.openai.openai_server import Service
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.retrieval.fakes import TopicEmbedder, chunk, hit
+from tests.statements import executions_of
 
 QUESTION = "Who became chief financial officer of Northwind?"
 LOG = "Ships\n\nThe harbour master of Northwind logged\nforty ships."
@@ -115,20 +115,16 @@ def test_each_source_is_told_with_its_name_place_and_first_words(serve) -> None:
     }
 
 
-def test_no_document_is_read_to_tell_its_passage(serve) -> None:
+def test_no_document_is_read_to_tell_its_passage(serve, state: State) -> None:
     paged = HITS[:1]  # of a format without pages the sections are read, for the footnotes
-    asked, read = serve(paged), []
-
-    def note(*statement: Any) -> None:
-        read.extend(OF_DOCUMENTS.findall(statement[2]))
-
+    asked = serve(paged)
     assert asked.passages()  # the first question of a server may load what later ones need
-    sa.event.listen(sa.engine.Engine, "before_cursor_execute", note)
-    try:
+
+    with executions_of(state.database) as executed:
         assert len(asked.passages()) == len(paged)
-    finally:
-        sa.event.remove(sa.engine.Engine, "before_cursor_execute", note)
-    assert read == []
+
+    assert executed, "the ask reads and writes, only not documents"
+    assert [found for statement, _ in executed for found in OF_DOCUMENTS.findall(statement)] == []
 
 
 def test_nothing_of_another_tenant_is_told(openai_service: Service) -> None:

@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 
 from app.db.dialect import clock_of
 from app.db.sealed_passwords import SealedPasswords, derived_key, forget_secrets_in
@@ -67,7 +68,7 @@ def test_it_is_there_if_and_only_if_its_job_is(database: Database) -> None:
     assert kept(database) == []
 
 
-def test_the_database_holds_nothing_that_opens_it(database: Database, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_database_holds_nothing_that_opens_it(database: Database) -> None:
     put(database, "job_1")
     put(database, "job_2")
     with database.read() as connection:
@@ -75,10 +76,10 @@ def test_the_database_holds_nothing_that_opens_it(database: Database, capsys: py
 
     assert WORD.encode() not in first
     assert first != second, "the same word twice is not the same row"
-    assert passwords(database, "x" * 32).of("job_1") is None
-    said = capsys.readouterr()
-    assert "password.not_opened" in said.out + said.err
-    assert WORD not in said.out + said.err
+    with capture_logs() as logs:
+        assert passwords(database, "x" * 32).of("job_1") is None
+    assert [line["event"] for line in logs] == ["password.not_opened"]
+    assert WORD not in str(logs)
 
 
 def test_a_row_that_was_moved_or_changed_is_not_opened(database: Database) -> None:

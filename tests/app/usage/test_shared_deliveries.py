@@ -19,6 +19,7 @@ from app.usage.budgets.alert_rows import AlertRepository
 from app.usage.overview.reports import OverviewReports
 from app.usage.overview.weekly import WeeklySummary
 from tests.app.usage.samples import Clock
+from tests.statements import executions_of
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC).timestamp()
 URL = "https://hooks.example/T0"
@@ -263,12 +264,8 @@ def test_a_process_alone_takes_its_deliveries_without_a_statement(members: list[
     fire(database, 1)
     with database.write() as connection:
         connection.execute(sa.update(budget_alert).values(claimed_by=members[1].boot_id))
-    statements: list[str] = []
-    sa.event.listen(sa.Engine, "before_cursor_execute", listener := lambda *arguments: statements.append(arguments[2]))
-    try:
+    with executions_of(database) as statements:
         assert Deliveries(database, budget_alert, claimant=None).take(budget_alert.c.budget_id == "b", attempts=0)
-    finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", listener)
     alone = AlertDelivery(AlertRepository(database, clock=members[0].clock), lambda *_: None, currency="eur")
 
     assert statements == []

@@ -8,7 +8,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from app.usage.rollups.sums import DAYS, FACETS, MONTHS, Key, SummedTable, Total
 from tests.app.usage.reports.lines import DAY, ZONES, Books, Line, lines
 from tests.app.usage.rollups.facets import by_facet, kept_by_facet
 from tests.examples import examples
+from tests.statements import executions_of
 
 MIDNIGHT = 1_763_596_800  # 2025-11-20T00:00:00Z
 START, END = MIDNIGHT - 70 * DAY, MIDNIGHT + 70 * DAY
@@ -116,18 +116,10 @@ def _somebodys(line: Line, chance: random.Random) -> Line:
 def test_days_and_months_are_searched_by_their_primary_key(
     sqlite_database: Database, asked: dict[str, Any], tables: set[str]
 ) -> None:
-    seen: list[tuple[str, Any]] = []
-
-    def note(connection, cursor, statement, parameters, context, executemany) -> None:
-        seen.append((statement, parameters))
-
     reports = UsageReports(sqlite_database, zone=ZoneInfo("Europe/Berlin"))
     whole = ReportQuery(tenant_id="t1", start=START, end=END, bucket_width="1mo", tz="Europe/Berlin", **asked)
-    sa.event.listen(sa.engine.Engine, "before_cursor_execute", note)
-    try:
+    with executions_of(sqlite_database) as seen:
         reports.completions(whole)
-    finally:
-        sa.event.remove(sa.engine.Engine, "before_cursor_execute", note)
 
     with sqlite_database.read() as connection:
         steps = [
