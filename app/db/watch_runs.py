@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from app.db.deliveries import Deliveries
 from app.db.presence import OwnProcess
 from app.db.session import Database
 from app.db.tables.watches import watch, watch_event
@@ -199,26 +200,36 @@ class WatchDeliveries:
     """Events that wait to be delivered to the installation's webhook.
 
     Example:
-        >>> [waiting.attempts for waiting in deliveries.due(limit=20)]
-        [0]
+        >>> for waiting in deliveries.due(limit=20):
+        ...     if deliveries.take(waiting):
+        ...         deliveries.note(waiting, delivered=True)
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], float]) -> None:
-        """`clock` gives Unix seconds."""
+    def __init__(self, database: Database, *, clock: Callable[[], float], claimant: str | None = None) -> None:
+        """`clock` gives Unix seconds; `claimant` is this process, of several that share the database, None if alone."""
         self._database = database
+        self._deliveries = Deliveries(database, watch_event, claimant=claimant)
         self._clock = clock
 
     def due(self, *, limit: int) -> tuple[WaitingEvent, ...]:
-        """At most `limit` events that are to be delivered now, those that wait for longest first."""
+        """At most `limit` events that are due and that no other process delivers, the longest waiting first."""
         query = (
             sa.select(watch_event, watch.c.tenant_id)
             .join(watch, watch.c.id == watch_event.c.watch_id)
-            .where(watch_event.c.next_attempt_at <= self._clock())
+            .where(watch_event.c.next_attempt_at <= self._clock(), self._deliveries.free())
             .order_by(watch_event.c.next_attempt_at, watch_event.c.id)
             .limit(limit)
         )
         with self._database.read() as connection:
             return tuple(WaitingEvent(to_event(row), row.tenant_id, row.attempts) for row in connection.execute(query))
+
+    def take(self, waiting: WaitingEvent) -> bool:
+        """Take a due event before it is delivered; False where another process did.
+
+        Raises:
+            StoreUnavailable, StorageFull: Nobody has taken it.
+        """
+        return self._deliveries.take(watch_event.c.id == waiting.event.id, attempts=waiting.attempts)
 
     def note(self, waiting: WaitingEvent, *, delivered: bool, again_s: float | None = None) -> None:
         """Note an attempt: it was delivered, or is tried again in `again_s` seconds, or never.
@@ -227,10 +238,9 @@ class WatchDeliveries:
             StoreUnavailable, StorageFull: It is delivered once more.
         """
         state = "delivered" if delivered else "failed" if again_s is None else "waiting"
-        values = {
-            "attempts": waiting.attempts + 1,
-            "delivery": state,
-            "next_attempt_at": None if again_s is None else self._clock() + again_s,
-        }
-        with self._database.write() as connection:
-            connection.execute(sa.update(watch_event).where(watch_event.c.id == waiting.event.id).values(**values))
+        self._deliveries.note(
+            watch_event.c.id == waiting.event.id,
+            attempts=waiting.attempts + 1,
+            delivery=state,
+            next_attempt_at=None if again_s is None else self._clock() + again_s,
+        )

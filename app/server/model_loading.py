@@ -290,7 +290,7 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
                 stop_seconds=_DELIVERY_SECONDS,
             ),
         )
-    _start_watches(foundation, stack, leads)
+    _start_watches(foundation, stack)
     if (cancels := state.history.cancels) is not None:
         _start(stack, cancelling(serving, cancels))
     hour = state.settings.reconcile_hour
@@ -307,9 +307,9 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
     )
 
 
-def _start_watches(foundation: Foundation, stack: ExitStack, leads: Callable[[], bool]) -> None:
-    """Look at watched questions, each process beside others at its own; one of them posts their events."""
-    state, news = foundation.state, watch_news(foundation.state)
+def _start_watches(foundation: Foundation, stack: ExitStack) -> None:
+    """Look at watched questions and post their events, each process beside others those that it takes."""
+    state, news = foundation.state, watch_news(foundation.state, foundation.neighbours)
     if state.settings.answers_questions:
         runner = watch_runner(state, foundation.neighbours, delivers=news is not None)
         watching = PeriodicThread(
@@ -321,7 +321,7 @@ def _start_watches(foundation: Foundation, stack: ExitStack, leads: Callable[[],
         _start(stack, watching)
     if news is not None:
         posting = PeriodicThread(
-            lambda: leads() and news.work(stopping=lambda: posting.stopping),
+            lambda: news.work(stopping=lambda: posting.stopping),
             name="watch-news",
             interval=_ALERTS_SECONDS,
             failed="watches.news_failed",

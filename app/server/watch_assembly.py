@@ -36,12 +36,12 @@ def watch_repository(
     return WatchRepository(database, most=settings.watches_per_key, least_s=settings.watch_interval_s, clock=clock)
 
 
-def watch_news(state: State) -> WatchNews | None:
-    """The delivery of events to FOOTNOTE_WATCH_WEBHOOK; None without one."""
+def watch_news(state: State, neighbours: Neighbours) -> WatchNews | None:
+    """The delivery of events to FOOTNOTE_WATCH_WEBHOOK by this process; None without one."""
     url = state.settings.watch_webhook
     if not url:
         return None
-    deliveries = WatchDeliveries(state.database, clock=state.usage.ledger.seconds)
+    deliveries = WatchDeliveries(state.database, clock=state.usage.ledger.seconds, claimant=neighbours.claimant)
     return WatchNews(deliveries, partial(state.usage.webhooks.post, url))
 
 

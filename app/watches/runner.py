@@ -82,7 +82,9 @@ class WatchRunner:
 
 
 class WatchNews:
-    """Posts the events of all tenants, at least once each: a crash after a delivery may repeat it.
+    """Posts the events of all tenants, each once: a crash between its delivery and the note of it may repeat it.
+
+    Of several processes on one database each posts what it takes first.
 
     The composition root calls `work` every few seconds.
 
@@ -97,7 +99,7 @@ class WatchNews:
         self._post = post
 
     def work(self, *, stopping: Callable[[], bool] = lambda: False) -> int:
-        """Try once to deliver each event that is due; returns how many were.
+        """Try once to deliver each event that is due; returns how many were. One thread of a process calls it.
 
         Raises:
             StoreUnavailable, StorageFull: They stay due.
@@ -106,7 +108,8 @@ class WatchNews:
         for waiting in due:
             if stopping():
                 break
-            self._deliver(waiting)
+            if self._deliveries.take(waiting):
+                self._deliver(waiting)
         return len(due)
 
     def _deliver(self, waiting: WaitingEvent) -> None:

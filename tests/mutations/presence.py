@@ -349,6 +349,13 @@ BUGS = (
         ("tests/scale/test_deliveries.py",),
     ),
     Bug(
+        "an event of a watched question is posted without being taken",
+        "app/watches/runner.py",
+        "if self._deliveries.take(waiting):\n",
+        "if waiting:\n",
+        _DELIVERED,
+    ),
+    Bug(
         "a delivery is taken without a lock",
         _DELIVERIES,
         ".with_for_update(skip_locked=True)\n",

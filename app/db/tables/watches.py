@@ -59,6 +59,7 @@ watch_event = sa.Table(
     sa.Column("delivery", sa.Text, nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.Column("next_attempt_at", sa.Double),  # while it waits to be delivered
+    sa.Column("claimed_by", sa.Text),  # the process, of several, that delivers it
     sa.CheckConstraint("delivery IN ('none', 'waiting', 'delivered', 'failed')", name="delivery"),
     sa.Index(None, "watch_id", "created_at", "id"),
     sa.Index(None, "next_attempt_at"),

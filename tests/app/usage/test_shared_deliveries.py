@@ -1,4 +1,4 @@
-"""Processes on one PostgreSQL deliver each alert and each weekly summary once, also when one of them dies."""
+"""Processes on one PostgreSQL deliver each alert, weekly summary and event once, also when one of them dies."""
 
 import threading
 from collections import Counter
@@ -13,11 +13,16 @@ from app.db.deliveries import Deliveries
 from app.db.session import Database
 from app.db.tables.budgets import budget, budget_alert
 from app.db.tables.ledger import process, weekly_summary
+from app.db.tables.watches import watch_event
+from app.db.watch_runs import WatchDeliveries
+from app.db.watches import WatchRepository, WatchTerms
 from app.outbound.webhooks import NotDelivered
+from app.types import Principal, Role
 from app.usage.budgets.alert_delivery import AlertDelivery
 from app.usage.budgets.alert_rows import AlertRepository
 from app.usage.overview.reports import OverviewReports
 from app.usage.overview.weekly import WeeklySummary
+from app.watches.runner import WatchNews
 from tests.app.usage.samples import Clock
 from tests.statements import executions_of
 
@@ -64,6 +69,9 @@ class Member:
             self.database, reports, send, channel=channel, tenant_id="t1", clock=self.clock, claimant=self.boot_id
         )
 
+    def news(self, receiver: Receiver) -> WatchNews:
+        return WatchNews(WatchDeliveries(self.database, clock=self.clock, claimant=self.boot_id), receiver)
+
     def buried(self) -> None:
         ending = sa.update(process).where(process.c.boot_id == self.boot_id).values(ended_at=1.0)
         with self.database.write() as connection:
@@ -89,6 +97,20 @@ def fire(database: Database, count: int) -> set[object]:
         connection.execute(sa.insert(budget).values(values))
         connection.execute(sa.insert(budget_alert), [{**fired, **times, "window_start": each} for each in range(count)])
     return {f"b:1:{each}:80" for each in range(count)}
+
+
+def happen(database: Database, count: int) -> set[object]:
+    """Events of one watched question that are due, their ids."""
+    ann, terms = Principal("t1", "ann", "key_a", Role.MEMBER), WatchTerms(question="What is the fee?", on_change=True)
+    watch_id = WatchRepository(database).create(ann, terms).id
+    told = {"answer": "30 euros.", "created_at": 0.0}
+    row: dict[str, object] = {
+        "watch_id": watch_id, "question": terms.question, "before": told, "after": told, "differences": [],
+        "created_at": 0.0, "delivery": "waiting", "next_attempt_at": 0.0,
+    }  # fmt: skip
+    with database.write() as connection:
+        connection.execute(sa.insert(watch_event), [{**row, "id": f"event_{each}"} for each in range(count)])
+    return {f"event_{each}" for each in range(count)}
 
 
 def states(database: Database, table: sa.Table) -> Counter[tuple[object, ...]]:
@@ -147,12 +169,25 @@ def test_four_processes_deliver_each_weekly_summary_once(members: list[Member]) 
     assert states(members[0].database, weekly_summary) == {("delivered", 1, None): 20}
 
 
+def test_four_processes_deliver_each_event_once(members: list[Member]) -> None:
+    receiver = Receiver()
+    expected = happen(members[0].database, 100)
+
+    all_at_once([each.news(receiver).work for each in members])
+    all_at_once([each.news(receiver).work for each in members])  # what all skipped at the end of the first look
+
+    assert receiver.taken == Counter(expected)
+    assert states(members[0].database, watch_event) == {("delivered", 1, None): 100}
+
+
 def test_what_one_is_delivering_no_other_delivers(members: list[Member]) -> None:
     first, second, *_ = members
     other = Receiver()
     fire(first.database, 1)
+    happen(first.database, 1)
 
     assert first.alerts(Receiver(lambda _: second.alerts(other).work())).work() == 1
+    assert first.news(Receiver(lambda _: second.news(other).work())).work() == 1
     assert first.weekly(Receiver(lambda _: second.weekly(other).work())).work()
 
     assert len(other.taken) == 0
@@ -171,25 +206,30 @@ def test_what_a_process_read_and_another_delivered_since_is_delivered_once(membe
 def test_what_failed_is_tried_again_by_whoever_comes_first(members: list[Member]) -> None:
     first, second, *_ = members
     fire(first.database, 1)
+    happen(first.database, 1)
 
     def refuse(_: object) -> None:
         raise NotDelivered("The receiver answered 500.")
 
     down, up = Receiver(refuse), Receiver()
     assert first.alerts(down).work() == 1
+    assert first.news(down).work() == 1
     assert first.weekly(down).work()
-    assert states(first.database, budget_alert) == states(first.database, weekly_summary) == {("waiting", 1, None): 1}
+    tables = budget_alert, watch_event, weekly_summary
+    assert [states(first.database, table) for table in tables] == [{("waiting", 1, None): 1}] * 3
     first.clock.now += 11
     assert second.alerts(up).work() == 1
+    assert second.news(up).work() == 1
     assert second.weekly(up).work()
 
-    assert sorted(up.taken.values()) == [1, 1]
-    assert states(first.database, budget_alert) == {("delivered", 2, None): 1}
+    assert sorted(up.taken.values()) == [1, 1, 1]
+    assert [states(first.database, table) for table in tables] == [{("delivered", 2, None): 1}] * 3
 
 
 def test_what_a_process_took_before_it_died_another_delivers_after_the_burial(members: list[Member]) -> None:
     dead, other, *_ = members
     fire(dead.database, 1)
+    happen(dead.database, 1)
     receiver = Receiver()
 
     def dies(_: object) -> None:
@@ -198,15 +238,19 @@ def test_what_a_process_took_before_it_died_another_delivers_after_the_burial(me
     with pytest.raises(ConnectionError):
         dead.alerts(Receiver(dies)).work()
     with pytest.raises(ConnectionError):
+        dead.news(Receiver(dies)).work()
+    with pytest.raises(ConnectionError):
         dead.weekly(Receiver(dies)).work()
     other.clock.now += 7200
     assert other.alerts(receiver).work() == 0, "it may only be slow"
+    assert other.news(receiver).work() == 0
     assert not other.weekly(receiver).work()
     dead.buried()
     assert other.alerts(receiver).work() == 1
+    assert other.news(receiver).work() == 1
     assert other.weekly(receiver).work()
 
-    assert sorted(receiver.taken.values()) == [1, 1]
+    assert sorted(receiver.taken.values()) == [1, 1, 1]
 
 
 def test_a_process_takes_up_what_it_could_not_note(members: list[Member]) -> None:
