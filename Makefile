@@ -152,6 +152,7 @@ scale: $(VENV)/.installed-dev
 
 # Faults that Footnote has had, planted one by one: each must fail a test.
 mutate: mutate-ledger
+	$(BIN)/python -m tests.mutations.deliveries $(ARGS)
 	$(BIN)/python -m tests.mutations.jobs $(ARGS)
 	$(BIN)/python -m tests.mutations.presence $(ARGS)
 	$(BIN)/python -m tests.mutations.security $(ARGS)

@@ -4,14 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutations import jobs, ledger, presence, security, stores
+from tests.mutations import deliveries, jobs, ledger, presence, security, stores
 from tests.mutations.planting import Bug
 
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
-    "bug", [*jobs.BUGS, *ledger.BUGS, *presence.BUGS, *security.BUGS, *stores.BUGS], ids=lambda bug: bug.name
+    "bug",
+    [*deliveries.BUGS, *jobs.BUGS, *ledger.BUGS, *presence.BUGS, *security.BUGS, *stores.BUGS],
+    ids=lambda bug: bug.name,
 )
 def test_a_planted_bug_fits_the_code(bug: Bug) -> None:
     source = (_ROOT / bug.file).read_text(encoding="utf-8")

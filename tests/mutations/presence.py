@@ -14,8 +14,6 @@ _SEALED = ("tests/app/db/test_sealed_passwords.py",)
 _PASSWORDS = "app/db/sealed_passwords.py"
 _GUESSED = ("tests/app/admission/test_shared_logins.py",)
 _LOGINS = "app/admission/shared_logins.py"
-_DELIVERED = ("tests/app/usage/test_shared_deliveries.py",)
-_DELIVERIES = "app/db/deliveries.py"
 _RATE_ROWS = "app/admission/rate_rows.py"
 _SHARING = "app/server/sharing.py"
 
@@ -340,62 +338,6 @@ BUGS = (
         "derive(secret.get_secret_value().encode())",
         'derive(b"footnote")',
         _SEALED,
-    ),
-    Bug(
-        "real processes: a delivery is taken without a look at who has it",
-        _DELIVERIES,
-        " or connection.execute(free).first() is None:\n",
-        ":\n",
-        ("tests/scale/test_deliveries.py",),
-    ),
-    Bug(
-        "an event of a watched question is posted without being taken",
-        "app/watches/runner.py",
-        "if self._deliveries.take(waiting):\n",
-        "if waiting:\n",
-        _DELIVERED,
-    ),
-    Bug(
-        "a delivery is taken without a lock",
-        _DELIVERIES,
-        ".with_for_update(skip_locked=True)\n",
-        "\n",
-        _DELIVERED,
-    ),
-    Bug(
-        "a process that is stopped while it takes a delivery holds up the others",
-        _DELIVERIES,
-        ".with_for_update(skip_locked=True)\n",
-        ".with_for_update()\n",
-        _DELIVERED,
-    ),
-    Bug(
-        "the dead keep the deliveries that they had taken",
-        _DELIVERIES,
-        "holder == self._claimant, not_living(holder))\n",
-        "holder == self._claimant)\n",
-        _DELIVERED,
-    ),
-    Bug(
-        "a process keeps from itself what it could not note",
-        _DELIVERIES,
-        "sa.or_(holder.is_(None), holder == self._claimant, ",
-        "sa.or_(holder.is_(None), ",
-        _DELIVERED,
-    ),
-    Bug(
-        "a process that was buried takes deliveries",
-        _DELIVERIES,
-        "not may_claim(self._claimant)(connection) or ",
-        "",
-        _DELIVERED,
-    ),
-    Bug(
-        "a process that was buried writes what came of a delivery",
-        _DELIVERIES,
-        ".where(*which, mine)",
-        ".where(*which)",
-        _DELIVERED,
     ),
 )
 
