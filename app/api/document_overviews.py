@@ -1,9 +1,9 @@
 """The overview of a document: what it is, a summary by quotation, and questions that it answers. One route."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from pydantic import Field
 
 from app.answering.retrieving.parts import Parts, page_at, parts_of
@@ -63,9 +63,10 @@ class DocumentOverviewBody(ResponseBody):
         description="At most three questions that it answers, the confirmed first; each was asked of it. Where rules "
         "find fewer, the last is what the document is about."
     )
-    state: Literal["preparing", "ready", "unavailable"] = Field(
+    state: Literal["preparing", "ready", "unavailable", "unasked"] = Field(
         description="`preparing`: more questions are being found, ask again in a second; `ready`: these are all, often "
-        "none; `unavailable`: a budget has no room or a model failed, try in a minute."
+        "none; `unavailable`: a budget has no room or a model failed, try in a minute; `unasked`: none were looked for "
+        "so far, and `prepare=false` starts no search."
     )
 
 
@@ -73,10 +74,16 @@ router = APIRouter(tags=["documents"])
 
 
 @router.get("/v1/documents/{document_id}/overview", summary="Read an overview", responses=problems(404))
-def read_overview(document_id: Id, corpus: CorpusDep, principal: PrincipalDep) -> DocumentOverviewBody:
+def read_overview(
+    document_id: Id,
+    corpus: CorpusDep,
+    principal: PrincipalDep,
+    prepare: Annotated[bool, Query(description="Find the questions if nobody has yet; that is billed.")] = True,
+) -> DocumentOverviewBody:
     """A document's subject, by quotation, and questions that it answers.
 
     The questions are found in the background at the first request, which is billed for it, and kept with the version.
+    With `prepare=false` only those that are known are told.
     """
     document = visible_document(corpus, principal, document_id)
     version = document.live_version
@@ -87,7 +94,7 @@ def read_overview(document_id: Id, corpus: CorpusDep, principal: PrincipalDep) -
     parts = parts_of(corpus.contents, document_id, tenant_id=tenant_id, version=version, title=title)
     if parts is None:
         raise NotFound("There is no such version.")
-    found = corpus.suggester.of(document_id, version=version, principal=principal)
+    found = corpus.suggester.of(document_id, version=version, principal=principal, prepare=prepare)
     return DocumentOverviewBody(
         document_id=document_id,
         version=version,

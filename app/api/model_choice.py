@@ -1,5 +1,6 @@
 """The choice of a generator: those on this machine, what fits it, and a test of a remote server. No setting changes."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from fastapi import APIRouter
@@ -15,7 +16,7 @@ from app.settings import DEFAULT_GENERATOR, Settings
 _PLACEHOLDER = "<the key of the server>"
 _SAME_MODEL = "<a folder or Hugging Face id of the same model, for its tokenizer>"
 
-router = APIRouter(prefix="/v1/admin/models", tags=["admin"])
+router = APIRouter(tags=["admin"])
 
 
 class InstalledGeneratorBody(ResponseBody):
@@ -45,6 +46,25 @@ class GeneratorsBody(ResponseBody):
         examples=["Qwen/Qwen3-1.7B"],
     )
     larger_parameters: float | None = Field(description="Its parameters, in billions.", examples=[1.7])
+
+
+class OfferedModelBody(ResponseBody):
+    """A model that can answer: one of this machine, or an open one of the Hugging Face hub."""
+
+    name: str = Field(description="Its name, or its id at the hub.", examples=["Qwen/Qwen3-1.7B"])
+    source: Literal["machine", "hub"] = Field(description="Where it is: on this machine, or at the hub.")
+    licence: str | None = Field(description="SPDX identifier; null where the model does not tell.", examples=["MIT"])
+    bytes: int = Field(description="Size of its weights.", examples=[3400000000])
+    needed_bytes: int = Field(description="Estimate of the memory it takes, its cache included.")
+    fits: bool = Field(description="Whether that is available, with the memory of the generator in use.")
+    installed: bool = Field(description="Whether it is on this machine.")
+
+
+class OfferedModelsBody(ResponseBody):
+    """The models that can answer here, or could."""
+
+    object: Literal["list"] = Field(default="list", description="Always `list`.")
+    data: list[OfferedModelBody] = Field(description="Those of this machine, then those of the hub, the smaller first.")
 
 
 class TestedServer(RequestBody):
@@ -88,7 +108,7 @@ class ServerTestBody(ResponseBody):
     settings: dict[str, str] = Field(description="The settings to write, without secrets; empty unless it `speaks`.")
 
 
-@router.get("", summary="List the generators on this machine")
+@router.get("/v1/admin/models", summary="List the generators on this machine")
 def list_generators(settings: SettingsDep) -> GeneratorsBody:
     """The generators that are here, the memory they need, and a larger one that would fit."""
     found = generators(settings)
@@ -114,7 +134,43 @@ def list_generators(settings: SettingsDep) -> GeneratorsBody:
     )
 
 
-@router.post("/test-server", summary="Test a server of models", responses=problems(422, 503))
+@router.get("/v1/models/offered", summary="List models on offer")
+def list_offered(settings: SettingsDep) -> OfferedModelsBody:
+    """The generators on this machine and open models of the hub, each with its licence and whether it fits.
+
+    Those of the hub were not measured with Footnote. `POST /v1/admin/models` adds one.
+    """
+    found = generators(settings)
+    installed = {one.setting for one in found.installed}
+    here = [
+        OfferedModelBody(
+            name=Path(one.setting).name if Path(one.setting).is_absolute() else one.setting,
+            source="machine",
+            licence=one.licence,
+            bytes=one.bytes,
+            needed_bytes=one.needed_bytes,
+            fits=one.fits,
+            installed=True,
+        )
+        for one in found.installed
+    ]
+    hub = [
+        OfferedModelBody(
+            name=model.id,
+            source="hub",
+            licence=model.licence,
+            bytes=model.bytes,
+            needed_bytes=needed,
+            fits=fits,
+            installed=False,
+        )
+        for model, needed, fits in found.offered
+        if model.id not in installed
+    ]
+    return OfferedModelsBody(data=[*here, *hub])
+
+
+@router.post("/v1/admin/models/test-server", summary="Test a server of models", responses=problems(422, 503))
 async def test_server(
     body: TestedServer, serving: ServingDep, corpus: CorpusDep, principal: PrincipalDep
 ) -> ServerTestBody:

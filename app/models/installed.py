@@ -26,6 +26,11 @@ class OfferedModel:
     billions: float
     licence: str
 
+    @property
+    def bytes(self) -> int:
+        """The size of its weights in bfloat16, as they are published."""
+        return int(self.billions * 1e9) * _STORED_BYTES["bfloat16"]
+
 
 OFFERED = (
     OfferedModel("Qwen/Qwen3-1.7B", 1.7, "Apache-2.0"),
@@ -45,7 +50,7 @@ class InstalledGenerator:
     """A generator on this machine.
 
     `setting` is the value of FOOTNOTE_GENERATOR for it, `bytes` the size of its weights, `needed_bytes` an estimate of
-    the memory that it takes with its cache.
+    the memory that it takes with its cache, `licence` its SPDX identifier where the model tells it.
     """
 
     setting: str
@@ -53,6 +58,7 @@ class InstalledGenerator:
     needed_bytes: int
     fits: bool
     in_use: bool
+    licence: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,12 +115,12 @@ def generators(
             needed_bytes=_needed(size, stored, machine),
             fits=_needed(size, stored, machine) <= room,
             in_use=local and setting == settings.generator,
+            licence=_licence(setting, found[setting]),
         )
         for setting, (size, stored) in sorted(sizes.items())
         if size
     )
-    stored_bytes = 2  # bfloat16, as they are published
-    needs = [_needed(int(model.billions * 1e9) * stored_bytes, stored_bytes, machine) for model in OFFERED]
+    needs = [_needed(model.bytes, _STORED_BYTES["bfloat16"], machine) for model in OFFERED]
     offered = tuple((model, needed, needed <= room) for model, needed in zip(OFFERED, needs, strict=True))
     return Generators(machine=machine, installed=installed, offered=offered)
 
@@ -166,6 +172,13 @@ def generates(folder: Path) -> bool:
     """Whether the configuration in a folder is that of a language model that generates text."""
     named = _configuration(folder).get("architectures")
     return isinstance(named, list) and any(str(one).endswith("ForCausalLM") for one in named)
+
+
+def _licence(setting: str, folder: Path) -> str | None:
+    """The licence of a model on this machine: what its package or its manifest says."""
+    packaged = {one.name: one.licence for one in DEFAULT_MODELS}
+    manifest = None if setting in packaged else read_manifest(folder)
+    return packaged.get(setting) if manifest is None else manifest.licence
 
 
 def _weights(folder: Path) -> int:

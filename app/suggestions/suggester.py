@@ -26,7 +26,7 @@ from app.telemetry.logs import logger
 from app.types import Principal
 from retrieval.types import Scope
 
-State = Literal["preparing", "ready", "unavailable"]
+State = Literal["preparing", "ready", "unavailable", "unasked"]
 
 ENDPOINT = "overview"
 """Names these calls on the ledger."""
@@ -45,7 +45,7 @@ class Suggestions:
     """The questions of one document version, and whether they are known.
 
     `state` "preparing": more are being found, ask again; "unavailable": a budget has no room, or a model failed, and
-    they are tried again later.
+    they are tried again later; "unasked": nobody has looked at the document, so none were made.
     """
 
     state: State
@@ -83,8 +83,14 @@ class Suggester:
         self._thread: threading.Thread | None = None
         self._meter: Meter | None = None
 
-    def of(self, document_id: str, *, version: int, principal: Principal) -> Suggestions:
+    def of(self, document_id: str, *, version: int, principal: Principal, prepare: bool = True) -> Suggestions:
         """The questions of a live version. The first call has them found, and `principal` pays for that.
+
+        Args:
+            document_id: The document.
+            version: Its live version.
+            principal: Pays for the questions that are found.
+            prepare: Whether to have them found; else only what is known is read, and nothing is billed.
 
         Raises:
             NotFound: There is no such document.
@@ -97,6 +103,8 @@ class Suggester:
         with self._changed:
             if key in self._failed:
                 return Suggestions("unavailable")
+            if not prepare and key not in self._waiting:
+                return Suggestions("unasked")
             if self._answerer() is not None and not self._stopping.is_set() and len(self._waiting) < _MOST_WAITING:
                 self._waiting.setdefault(key, principal)
                 self._begin()

@@ -1,11 +1,13 @@
 """The first minutes: a sample to try, what a document is, suggested questions, pasted text, files dropped anywhere."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.web.asking import ask
 from tests.web.conftest import Opening, Tenant, Window
 from tests.web.looking import seen
 from tests.web.made_documents import CLAIM, LOG, QUESTION
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page, Route
 
 TEXT = "The keeper's letter of May\n" + "It rained for a week, and the road to the tower could not be used. " * 6
+NEXT = "Which way did the wind come from?"
 PASTE = """text => {
     const data = new DataTransfer();
     data.setData('text/plain', text);
@@ -46,19 +49,17 @@ async def test_an_empty_installation_says_what_it_reads_and_offers_a_sample(open
     await card.wait_for()
 
 
-async def suggesting(page: "Page", question: str, *, confirmed: bool = True) -> None:
-    """Has every overview suggest a question."""
+async def suggesting(page: "Page", *questions: str, confirmed: bool = True) -> None:
+    """Has every overview suggest these questions."""
 
     async def answer(route: "Route") -> None:
         response = await route.fetch()
         body = await response.json()
-        suggested = {
-            "question": question, "document_id": body["document_id"], "start_char": 0, "end_char": 1,
-            "page_start": 1, "page_end": 1, "answer": "Forty", "confirmed": confirmed,
-        }  # fmt: skip
-        await route.fulfill(response=response, body=json.dumps({**body, "state": "ready", "questions": [suggested]}))
+        place = {"document_id": body["document_id"], "start_char": 0, "end_char": 1, "page_start": 1, "page_end": 1}
+        told = [{**place, "question": one, "answer": "Forty", "confirmed": confirmed} for one in questions]
+        await route.fulfill(response=response, body=json.dumps({**body, "state": "ready", "questions": told}))
 
-    await page.route("**/v1/documents/*/overview", answer)
+    await page.route(re.compile(r"/v1/documents/[^/]+/overview"), answer)
 
 
 async def test_one_click_on_a_suggested_question_asks_it_of_its_document(
@@ -77,6 +78,24 @@ async def test_one_click_on_a_suggested_question_asks_it_of_its_document(
     assert "the log.pdf" in await turn.inner_text()
     assert await page.locator(".overview-card").count() == 0
     await page.wait_for_url("**/#/c/*")
+
+
+async def test_below_an_answer_stands_what_its_documents_also_answer(open_page: Opening, tenant: Tenant) -> None:
+    tenant.upload("the log.pdf", LOG)
+    page = await open_page(tenant)
+    await suggesting(page, QUESTION, NEXT)
+    await ask(page, QUESTION)
+    suggested = page.get_by_role("region", name="Your documents also answer")
+    await suggested.get_by_role("button", name=NEXT).wait_for()
+    assert await suggested.get_by_role("button").count() == 1, "what was asked is not offered again"
+    conversation = page.url
+
+    await suggested.get_by_role("button", name=NEXT).click()
+    await seen(page, ".ask-turn:last-of-type h2", NEXT)
+    await seen(page, ".ask-turn:last-of-type .ask-how", timeout=30_000)
+    assert "the log.pdf" in await page.locator(".ask-turn").last.locator(".ask-question").inner_text()
+    assert (page.url, await page.locator(".ask-turn").count()) == (conversation, 2)
+    assert await suggested.count() == 0, "all are asked"
 
 
 @pytest.mark.parametrize(("confirmed", "width"), [(True, 1280), (False, 1280), (False, 390)])

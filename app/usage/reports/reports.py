@@ -18,6 +18,7 @@ from app.types import Operation
 from app.usage.reports.costs_report import COST_DIMENSIONS, cost_results
 from app.usage.reports.documents_report import DocumentsQuery, document_results
 from app.usage.reports.own_usage import month_by_key, own_usage
+from app.usage.reports.requests_report import RequestFilter, listed_requests, read_request
 from app.usage.rollups.buckets import LIMITS, BucketPage, bucket_page, page_token
 from app.usage.rollups.questions import RUNNING_SECONDS, question_counts
 from app.usage.rollups.sums import NOTHING, Only, Totals, decimal, in_order, totals
@@ -199,6 +200,26 @@ class UsageReports:
         with self._database.read() as connection:
             page = document_results(connection, query, as_of=as_of, currency=self._currency)
         return page | {"as_of": as_of, "final": int(str(page["end_time"])) + _IN_FLIGHT <= as_of}
+
+    def requests(
+        self, only: RequestFilter, *, limit: int, cursor: str | None
+    ) -> tuple[list[dict[str, object]], str | None]:
+        """Requests that called a model, the newest first, each with its sums; and the cursor of the next page.
+
+        Raises:
+            InvalidRequest: A cursor that this list did not give out.
+        """
+        with self._database.read() as connection:
+            return listed_requests(connection, only, limit=limit, cursor=cursor, currency=self._currency)
+
+    def request(self, request_id: str, *, tenant_id: str) -> dict[str, object]:
+        """A request with its sums.
+
+        Raises:
+            NotFound: The tenant's ledger has no such request.
+        """
+        with self._database.read() as connection:
+            return read_request(connection, request_id, tenant_id=tenant_id, currency=self._currency)
 
     def own(self, *, tenant_id: str, user_id: str) -> dict[str, object]:
         """A user's usage today, this month (both in the reporting zone) and in total; each call is in one part."""

@@ -235,6 +235,19 @@ def test_every_model_call_is_on_the_ledger_and_made_once_for_a_version(harbours:
     assert (len(harbour.calls()), len(harbour.reader.passages)) == (len(calls), read)
 
 
+def test_reading_what_is_known_starts_no_search_and_bills_nothing(harbours: Open) -> None:
+    harbour = harbours()
+    document = index(harbour.library, "ferry.pdf", *LINES, title="The Aldey ferry")
+    path = f"/v1/documents/{document}/overview?prepare=false"
+    before = harbour.client.get(path).json()
+    calls = harbour.calls()
+    harbour.ready(document)
+    after = harbour.client.get(path).json()
+
+    assert (before["state"], before["questions"], calls) == ("unasked", [], [])
+    assert (after["state"], [one["question"] for one in after["questions"]]) == ("ready", [QUESTION, ABOUT])
+
+
 def test_a_question_that_another_document_answers_better_is_not_suggested(harbours: Open) -> None:
     harbour = harbours()
     index(harbour.library, "twin.pdf", "# Twins", BUILT, title="Twins")

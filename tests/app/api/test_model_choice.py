@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from fastapi.testclient import TestClient
 
+from app.models.installed import OFFERED
 from app.outbound.model_servers import ModelServers
 from app.server.state import State
 from tests.app.api.conftest import client_of
@@ -106,3 +107,31 @@ def test_the_generators_of_this_machine_are_listed(client):
     for one in body["installed"]:
         assert one["needed_bytes"] > 0
         assert one["default"] == (one["setting"] == "SmolLM2-135M-Instruct")
+
+
+def test_what_is_on_offer_has_its_licence_its_size_and_whether_it_fits(client, state):
+    listed = client.get("/v1/models/offered")
+    assert listed.status_code == 200
+    found = listed.json()["data"]
+
+    hub = {one["name"]: one for one in found if one["source"] == "hub"}
+    assert {name: one["licence"] for name, one in hub.items()} == {one.id: one.licence for one in OFFERED}
+    assert not any(one["installed"] for one in hub.values())
+    assert hub["Qwen/Qwen3-1.7B"]["bytes"] == 3_400_000_000 < hub["Qwen/Qwen3-1.7B"]["needed_bytes"]
+    room = client.get("/v1/admin/models").json()["available_bytes"]
+    assert [one["fits"] for one in hub.values()] == sorted((one["fits"] for one in hub.values()), reverse=True)
+    assert not hub["Qwen/Qwen3-32B"]["fits"] or room > hub["Qwen/Qwen3-32B"]["bytes"]
+
+
+def test_a_generator_of_this_machine_is_on_offer_by_name_and_never_by_its_path(state, tmp_path):
+    folder = tmp_path / "own-model"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"architectures": ["LlamaForCausalLM"]}')
+    (folder / "model.safetensors").write_bytes(b"0" * 1000)
+    changed = replace(state, settings=state.settings.model_copy(update={"generator": str(folder)}))
+    with client_of(changed) as client:
+        found = client.get("/v1/models/offered")
+
+    (own,) = [one for one in found.json()["data"] if one["name"] == "own-model"]
+    assert (own["source"], own["licence"], own["bytes"], own["installed"]) == ("machine", None, 1000, True)
+    assert str(tmp_path) not in found.text

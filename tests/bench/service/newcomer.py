@@ -3,7 +3,8 @@
 For each of some pairs of real documents, drawn by a seed: `footnote serve` on an empty data dir, a browser that opens
 the printed link and signs in, both files dropped on the page, and a click on a suggested question. It succeeds where
 the answer is confirmed and its footnote opens the passage with the sentence marked. The seconds are those that the page
-made one wait; reading and pointing, which a person does besides, take no time here.
+made one wait; reading and pointing, which a person does besides, take no time here. Then the first question that the
+page offers to go on with is clicked, too, where there is one.
 """
 
 import argparse
@@ -164,6 +165,17 @@ class Visit:
         self.waited("highlighted")
         return True
 
+    def go_on(self) -> str | None:
+        """Click the first question that stands below the answer, and wait for its answer; None where there is none."""
+        self._page.keyboard.press("Escape")
+        offered = self._page.locator(".ask-next button")
+        if offered.count() == 0:
+            return None
+        question = offered.first.inner_text()
+        offered.first.click()
+        self._page.locator(".ask-turn:nth-of-type(2) .ask-how").wait_for()
+        return question
+
     def conversation(self) -> str:
         """The id of the conversation that is shown."""
         return self._page.url.rpartition("/c/")[2]
@@ -184,23 +196,31 @@ def visit(browser: "Browser", folder: Path, files: tuple[Path, Path]) -> dict[st
             found["outcome"] = "no question"
             if found["question"] is not None:
                 found |= visited.ask()
-                kept = httpx.get(
-                    f"{link.partition('/#')[0]}/v1/conversations/{visited.conversation()}",
-                    headers={"Authorization": f"Bearer {key}"},
-                    trust_env=False,
-                ).json()["data"][-1]
-                found["confirmed"] = bool(kept["citations"]) and bool(kept["citations"][0]["verified"])
+                found["confirmed"] = _last_is_confirmed(link, key, visited.conversation())
                 found["outcome"] = "not confirmed"
                 if found["confirmed"] and not found["in_doubt"] and visited.open_passage():
                     found["outcome"] = "success"
+                    found["waited_s"] = round(sum(visited.seconds.values()), 2)
+                    found["next"] = visited.go_on()
+                    found["next_confirmed"] = _last_is_confirmed(link, key, visited.conversation())
         except Exception as error:  # noqa: BLE001 - one visit that fails is a figure, and the others go on
             found["error"] = f"{type(error).__name__}: {str(error)[:300]}"
             page.screenshot(path=folder.parent / f"{folder.name}.png")
         finally:
             context.close()
     found["seconds"] = visited.seconds
-    found["waited_s"] = round(sum(visited.seconds.values()), 2)
+    found.setdefault("waited_s", round(sum(visited.seconds.values()), 2))
     return found
+
+
+def _last_is_confirmed(link: str, key: str, conversation: str) -> bool:
+    """Whether the first footnote of a conversation's last answer is confirmed, as it is kept."""
+    kept = httpx.get(
+        f"{link.partition('/#')[0]}/v1/conversations/{conversation}",
+        headers={"Authorization": f"Bearer {key}"},
+        trust_env=False,
+    ).json()["data"][-1]
+    return bool(kept["citations"]) and bool(kept["citations"][0]["verified"])
 
 
 def summary(visits: list[dict[str, Any]]) -> dict[str, Any]:
@@ -208,11 +228,14 @@ def summary(visits: list[dict[str, Any]]) -> dict[str, Any]:
     outcomes = [one["outcome"] for one in visits]
     waits = [one["waited_s"] for one in visits if one["outcome"] == "success"]
     asked = [one for one in visits if one.get("question")]
+    went_on = [one for one in visits if one.get("next")]
     return {
         "pairs": len(visits),
         "outcomes": {name: outcomes.count(name) for name in sorted(set(outcomes))},
         "with_a_question": len(asked),
         "successes": outcomes.count("success"),
+        "with_a_next_question": len(went_on),
+        "next_confirmed": sum(one["next_confirmed"] for one in went_on),
         "waited_s": {"median": statistics.median(waits), "longest": max(waits)} if waits else None,
     }
 

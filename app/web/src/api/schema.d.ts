@@ -2691,10 +2691,10 @@ export interface components {
       questions: components["schemas"]["SuggestedQuestionBody"][];
       /**
        * State
-       * @description `preparing`: more questions are being found, ask again in a second; `ready`: these are all, often none; `unavailable`: a budget has no room or a model failed, try in a minute.
+       * @description `preparing`: more questions are being found, ask again in a second; `ready`: these are all, often none; `unavailable`: a budget has no room or a model failed, try in a minute; `unasked`: none were looked for so far, and `prepare=false` starts no search.
        * @enum {string}
        */
-      state: "preparing" | "ready" | "unavailable";
+      state: "preparing" | "ready" | "unavailable" | "unasked";
     };
     /**
      * DocumentResult
@@ -4662,6 +4662,120 @@ export interface components {
       words: components["schemas"]["SpanBody"];
     };
     /**
+     * LedgerRequestBody
+     * @description A request that called a model, with what all its calls used and cost, later adjustments included.
+     */
+    LedgerRequestBody: {
+      /**
+       * Object
+       * @description Always `request`.
+       * @default request
+       * @constant
+       */
+      object: "request";
+      /**
+       * Id
+       * @description Its id, the `x-request-id` of its response.
+       * @example req_01k9
+       */
+      id: string;
+      /**
+       * Endpoint
+       * @description The kind of request.
+       * @example ask
+       */
+      endpoint: string;
+      /**
+       * Created At
+       * @description When it was accepted, in Unix seconds.
+       * @example 1785000000
+       */
+      created_at: number;
+      /**
+       * User Id
+       * @description The user; null where the key names none.
+       * @example ada
+       */
+      user_id: string | null;
+      /**
+       * Api Key Id
+       * @description The key.
+       * @example key_01k9
+       */
+      api_key_id: string | null;
+      /**
+       * Project Id
+       * @description The collection, where it is of one alone.
+       * @example col_01k9
+       */
+      project_id: string | null;
+      /**
+       * @description How a question ended; null for other requests, and while it is answered.
+       * @example answered
+       */
+      result: components["schemas"]["AnswerResult"] | null;
+      /**
+       * Reason
+       * @description Why it was not answered, or the error's class.
+       * @example null
+       */
+      reason: string | null;
+      /**
+       * Confirmed
+       * @description Whether the answer is confirmed; null where nothing was to be cited.
+       */
+      confirmed: boolean | null;
+      /**
+       * Seconds
+       * @description From the start of the search to the end.
+       * @example 0.41
+       */
+      seconds: number | null;
+      /**
+       * Conversation Id
+       * @description The conversation that keeps its answer.
+       * @example conv_01k9
+       */
+      conversation_id: string | null;
+      /**
+       * Question
+       * @description The question, where a conversation keeps it.
+       * @example Who?
+       */
+      question: string | null;
+      /**
+       * Num Model Requests
+       * @description Number of settled model calls.
+       * @example 3
+       */
+      num_model_requests: number;
+      /**
+       * Num Unsettled
+       * @description Number of calls that run, or were cut off and are not settled yet.
+       */
+      num_unsettled: number;
+      /**
+       * Input Tokens
+       * @description Tokens that the calls read.
+       * @example 5385
+       */
+      input_tokens: number;
+      /**
+       * Output Tokens
+       * @description Tokens that they wrote.
+       * @example 41
+       */
+      output_tokens: number;
+      /**
+       * Total Tokens
+       * @description Sum of both.
+       * @example 5426
+       */
+      total_tokens: number;
+      /** @description Cost of the calls that have a price; null where none has. */
+      cost: components["schemas"]["Money"];
+    };
+    /**
      * LimitsBody
      * @description The limits of a key or a tenant. Both apply to a request: its key's, and its tenant's over all keys.
      */
@@ -6505,6 +6619,69 @@ export interface components {
       data: components["schemas"]["OccurrenceBody"][];
     };
     /**
+     * OfferedModelBody
+     * @description A model that can answer: one of this machine, or an open one of the Hugging Face hub.
+     */
+    OfferedModelBody: {
+      /**
+       * Name
+       * @description Its name, or its id at the hub.
+       * @example Qwen/Qwen3-1.7B
+       */
+      name: string;
+      /**
+       * Source
+       * @description Where it is: on this machine, or at the hub.
+       * @enum {string}
+       */
+      source: "machine" | "hub";
+      /**
+       * Licence
+       * @description SPDX identifier; null where the model does not tell.
+       * @example MIT
+       */
+      licence: string | null;
+      /**
+       * Bytes
+       * @description Size of its weights.
+       * @example 3400000000
+       */
+      bytes: number;
+      /**
+       * Needed Bytes
+       * @description Estimate of the memory it takes, its cache included.
+       */
+      needed_bytes: number;
+      /**
+       * Fits
+       * @description Whether that is available, with the memory of the generator in use.
+       */
+      fits: boolean;
+      /**
+       * Installed
+       * @description Whether it is on this machine.
+       */
+      installed: boolean;
+    };
+    /**
+     * OfferedModelsBody
+     * @description The models that can answer here, or could.
+     */
+    OfferedModelsBody: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description Those of this machine, then those of the hub, the smaller first.
+       */
+      data: components["schemas"]["OfferedModelBody"][];
+    };
+    /**
      * OtherChunking
      * @description A chunking strategy that OpenAI's protocol does not name.
      */
@@ -7384,6 +7561,33 @@ export interface components {
        * @description The items of this page.
        */
       data: components["schemas"]["JobBody"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       * @example false
+       */
+      has_more: boolean;
+      /**
+       * Next Cursor
+       * @description Pass as `cursor` to get the next page; null on the last.
+       * @example null
+       */
+      next_cursor?: string | null;
+    };
+    /** Page[LedgerRequestBody] */
+    Page_LedgerRequestBody_: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The items of this page.
+       */
+      data: components["schemas"]["LedgerRequestBody"][];
       /**
        * Has More
        * @description Whether another page follows.
@@ -11221,6 +11425,125 @@ export interface components {
       adjustments: components["schemas"]["LineBody"][];
       /** @description Cost including adjustments. */
       total_cost: components["schemas"]["Money"];
+    };
+    /**
+     * WholeRequestBody
+     * @description A request with each of its calls and adjustments, oldest first.
+     */
+    WholeRequestBody: {
+      /**
+       * Object
+       * @description Always `request`.
+       * @default request
+       * @constant
+       */
+      object: "request";
+      /**
+       * Id
+       * @description Its id, the `x-request-id` of its response.
+       * @example req_01k9
+       */
+      id: string;
+      /**
+       * Endpoint
+       * @description The kind of request.
+       * @example ask
+       */
+      endpoint: string;
+      /**
+       * Created At
+       * @description When it was accepted, in Unix seconds.
+       * @example 1785000000
+       */
+      created_at: number;
+      /**
+       * User Id
+       * @description The user; null where the key names none.
+       * @example ada
+       */
+      user_id: string | null;
+      /**
+       * Api Key Id
+       * @description The key.
+       * @example key_01k9
+       */
+      api_key_id: string | null;
+      /**
+       * Project Id
+       * @description The collection, where it is of one alone.
+       * @example col_01k9
+       */
+      project_id: string | null;
+      /**
+       * @description How a question ended; null for other requests, and while it is answered.
+       * @example answered
+       */
+      result: components["schemas"]["AnswerResult"] | null;
+      /**
+       * Reason
+       * @description Why it was not answered, or the error's class.
+       * @example null
+       */
+      reason: string | null;
+      /**
+       * Confirmed
+       * @description Whether the answer is confirmed; null where nothing was to be cited.
+       */
+      confirmed: boolean | null;
+      /**
+       * Seconds
+       * @description From the start of the search to the end.
+       * @example 0.41
+       */
+      seconds: number | null;
+      /**
+       * Conversation Id
+       * @description The conversation that keeps its answer.
+       * @example conv_01k9
+       */
+      conversation_id: string | null;
+      /**
+       * Question
+       * @description The question, where a conversation keeps it.
+       * @example Who?
+       */
+      question: string | null;
+      /**
+       * Num Model Requests
+       * @description Number of settled model calls.
+       * @example 3
+       */
+      num_model_requests: number;
+      /**
+       * Num Unsettled
+       * @description Number of calls that run, or were cut off and are not settled yet.
+       */
+      num_unsettled: number;
+      /**
+       * Input Tokens
+       * @description Tokens that the calls read.
+       * @example 5385
+       */
+      input_tokens: number;
+      /**
+       * Output Tokens
+       * @description Tokens that they wrote.
+       * @example 41
+       */
+      output_tokens: number;
+      /**
+       * Total Tokens
+       * @description Sum of both.
+       * @example 5426
+       */
+      total_tokens: number;
+      /** @description Cost of the calls that have a price; null where none has. */
+      cost: components["schemas"]["Money"];
+      /**
+       * Calls
+       * @description Settled calls and adjustments, as the ledger has them.
+       */
+      calls: components["schemas"]["LineBody"][];
     };
     /**
      * WindowBody

@@ -9,6 +9,8 @@ import { ProblemNote } from "../ui/ProblemNote";
 import { Composer } from "./Composer";
 import { ConversationHead, SharedNote } from "./ConversationHead";
 import { GoneDocuments } from "./gone";
+import { NextQuestions } from "./NextQuestions";
+import type { NextQuestion } from "./nextQuestions";
 import { PrintedPassages } from "./PrintedPassages";
 import type { OpenPassage } from "./places";
 import { refusalTitle } from "./Refusal";
@@ -53,6 +55,12 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
     void runs.ask({ conversation, question, scope: turn.scope, length: draft.length, alone }, onBegun);
   }
 
+  function askNext({ question, document }: NextQuestion) {
+    follow();
+    const scope = { ...EVERYTHING, documents: [document] };
+    void runs.ask({ conversation, question, scope, length: draft.length, alone: true }, onBegun);
+  }
+
   function ask(question: string, instead?: Turn) {
     follow();
     const scope = instead?.scope ?? draft.scope;
@@ -89,6 +97,9 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
             />
           ))}
         </GoneDocuments.Provider>
+        {mayAsk && last?.state === "done" && last.ending?.answered === true && (
+          <NextQuestions turns={turns} onAsk={askNext} />
+        )}
       </div>
       {!missing && shared === null && (
         <Composer

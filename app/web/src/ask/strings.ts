@@ -40,6 +40,7 @@ export const ask = {
     notConfirmed: "not confirmed",
     notConfirmedTitle: "The document answered this, but the answer was not confirmed.",
   },
+  nextQuestions: "Your documents also answer",
   conversations: {
     heading: "Conversations",
     open: "Conversations",
