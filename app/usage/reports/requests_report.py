@@ -108,7 +108,7 @@ class _Sums:
     cost_pico: int | None = None
 
 
-def _bodies(connection: sa.Connection, rows: Sequence[sa.Row[Any]], currency: str) -> list[dict[str, object]]:
+def _bodies(connection: sa.Connection, rows: Sequence[Any], currency: str) -> list[dict[str, object]]:
     ids = [row.request_id for row in rows]
     sums, texts = _sums(connection, ids), _texts(connection, ids)
     return [_body(row, sums[row.request_id], texts.get(row.request_id), currency) for row in rows]
@@ -160,7 +160,7 @@ def _texts(connection: sa.Connection, ids: Sequence[str]) -> dict[str, tuple[str
     return {row.request_id: (row.conversation_id, row.question) for row in connection.execute(query)}
 
 
-def _body(row: sa.Row[Any], used: _Sums, text: tuple[str, str] | None, currency: str) -> dict[str, object]:
+def _body(row: Any, used: _Sums, text: tuple[str, str] | None, currency: str) -> dict[str, object]:
     conversation_id, question = text or (None, None)
     return {
         "object": "request",
