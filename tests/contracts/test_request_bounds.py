@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.api.application import create_app
+from tests.described import openapi_document
 
 Schema = dict[str, Any]
 
@@ -64,7 +64,7 @@ def sent_to(operation: dict[str, Any]) -> Iterator[tuple[str, str, Schema]]:
         yield "body", media_type, content["schema"]
 
 
-DOCUMENT: dict[str, Any] = create_app(lambda: pytest.fail("nothing is served"), version="0").openapi()
+DOCUMENT: dict[str, Any] = openapi_document()
 OPERATIONS = [(method, path) for path, described in DOCUMENT["paths"].items() for method in described]
 
 

@@ -10,8 +10,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from app.api.application import create_app
 from app.server.model_loading import Foundation, loaded
+from tests.described import openapi_document
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("app", "ingestion", "retrieval", "generation")
@@ -86,7 +86,7 @@ def holds_numbers(schema: Any) -> bool:
 
 
 def test_no_route_but_that_of_embeddings_returns_a_vector() -> None:
-    described = create_app(lambda: pytest.fail("nothing is served"), version="0").openapi()
+    described = openapi_document()
     bodies = described["components"]["schemas"]
 
     assert {name for name, body in bodies.items() if holds_numbers(body)} == {"EmbeddingBody"}

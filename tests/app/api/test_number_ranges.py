@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.application import create_app
 from tests.app.api.uploading import send
+from tests.described import openapi_document
 
 DIGITS_300 = 10**299
-DOCUMENT: dict[str, Any] = create_app(lambda: pytest.fail("nothing is served"), version="0").openapi()
+DOCUMENT: dict[str, Any] = openapi_document()
 
 
 def integer_parameters() -> Iterator[tuple[str, str, str]]:
