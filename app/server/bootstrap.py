@@ -317,8 +317,7 @@ def _open_ledger(
         clock_in=base.neighbours.clock_in,
         late=late,
     )
-    replayed = ledger.settle_journaled()  # exact counts first: calls still open after that were cut off
-    if replayed:
+    if replayed := ledger.settle_journaled():  # exact counts first: calls still open after that were cut off
         logger().warning("settlement.replayed", settled=replayed)
     stack.enter_context(base.neighbours.recovered(jobs, ledger, version=base.version))
     base.telemetry.metrics.register(LedgerCollector(base.database, lambda: len(journal), base.clock))
