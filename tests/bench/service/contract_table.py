@@ -5,15 +5,14 @@ The contracts are those of `train/cuad-clauses` (CUAD v1, Hendrycks et al. 2021)
 or marked as absent. A contract is its passages in their order. The server is killed once a third of the cells is done,
 and started again: no finished cell may be asked twice.
 
-A cell that has a clause is right where its words or its text are the clause or hold it, and inside where its first
-quote is part of the clause. One without is right where it is refused, or unsure.
+A cell that has a clause is right where its words or a quote are the clause or hold it, and overlaps where a quote and
+the clause share eight words in a row. One without a clause is right where it is refused, or unsure.
 """
 
 import argparse
 import hashlib
 import json
 import re
-import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -36,9 +35,10 @@ FIELDS = {
 }
 """The questions that the set has for these fields, one of each."""
 
-Outcome = Literal["exact", "holds", "inside", "wrong", "nothing", "rightly nothing", "wrongly something"]
+Outcome = Literal["exact", "holds", "overlaps", "wrong", "nothing", "rightly nothing", "wrongly something"]
 RIGHT = ("exact", "holds", "rightly nothing")
 _WAIT_S = 7200.0
+_RUN = 8  # words in a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,38 +83,43 @@ def judged_cell(cell: Mapping[str, Any], clauses: Sequence[str]) -> Outcome:
         return "exact"
     if any(one and one in text for one in wanted for text in said):
         return "holds"
-    return "inside" if quotes and any(quotes[0] in one for one in wanted) else "wrong"
+    return "overlaps" if any(_overlap(quote, one) for quote in quotes for one in wanted) else "wrong"
 
 
-def measure(contracts: Sequence[Contract], *, made: Path) -> dict[str, Any]:
-    """Fill the table by a real server, which is killed meanwhile, and judge its cells."""
-    server = Server(made / "data", generator="extractive")
+def measure(contracts: Sequence[Contract], lengths: Sequence[str], *, made: Path) -> dict[str, Any]:
+    """Fill a table for each length of the answers by a real server, which is killed meanwhile, and judge its cells."""
+    server, found = Server(made / "data", generator="extractive"), dict[str, Any]()
     try:
         server.start()
         ids = [_uploaded(server, contract) for contract in contracts]
-        questions = [{"name": name, "question": question} for name, question in FIELDS.items()]
-        table = server.http.post("/v1/tables", json={"questions": questions, "document_ids": ids}).json()
-        began, of = time.monotonic(), table["progress"]["total"]
-        _until(server, table["id"], done=of // 3)
-        server.kill()
-        server.start()
-        kept = _answers(server, table["id"])
-        _until(server, table["id"], done=of)
-        seconds = time.monotonic() - began
-        rows = _rows(server, table["id"])
-        now = _answers(server, table["id"])
-        assert all(now[place] == answer for place, answer in kept.items()), "a finished cell was asked again"
-        found = server.http.get(f"/v1/tables/{table['id']}", params={"limit": 1}).json()
-        sheet = server.http.get(f"/v1/tables/{table['id']}.csv").text
+        for length in lengths:
+            found[length] = _filled(server, contracts, ids, length)
         server.stop()
     finally:
         server.close()
+    return found
+
+
+def _filled(server: Server, contracts: Sequence[Contract], ids: Sequence[str], length: str) -> dict[str, Any]:
+    questions = [{"name": name, "question": question} for name, question in FIELDS.items()]
+    body = {"questions": questions, "document_ids": ids, "length": length}
+    table = server.http.post("/v1/tables", json=body).json()
+    began, of = time.monotonic(), table["progress"]["total"]
+    _until(server, table["id"], done=of // 3)
+    server.kill()
+    server.start()
+    kept = _answers(server, table["id"])
+    _until(server, table["id"], done=of)
+    seconds, now = time.monotonic() - began, _answers(server, table["id"])
+    assert all(now[place] == answer for place, answer in kept.items()), "a finished cell was asked again"
     cells = [
         _judged(contract, field, cell)
-        for contract, row in zip(contracts, rows, strict=True)
+        for contract, row in zip(contracts, _rows(server, table["id"]), strict=True)
         for field, cell in zip(FIELDS, row["cells"], strict=True)
     ]
-    return {"seconds": round(seconds, 1), "kept": len(kept), "table": found, "cells": cells, "csv": sheet}
+    usage = server.http.get(f"/v1/tables/{table['id']}", params={"limit": 1}).json()["usage"]
+    sheet = server.http.get(f"/v1/tables/{table['id']}.csv").text
+    return {"seconds": round(seconds, 1), "kept": len(kept), "usage": usage, "cells": cells, "csv": sheet}
 
 
 def told(cells: Sequence[Mapping[str, Any]]) -> str:
@@ -130,7 +135,7 @@ def told(cells: Sequence[Mapping[str, Any]]) -> str:
         right = sum(outcomes[one] for one in RIGHT)
         lines += [
             f"{name}: exact or holding {right} of {len(of)} ({right / len(of):.2f})",
-            f"  of those with a clause {holding} of {len(marked)}; inside the clause {outcomes['inside']}",
+            f"  of those with a clause {holding} of {len(marked)}, and {outcomes['overlaps']} more overlap it",
             f"  confirmed {confirmed}, wrong and confirmed {wrong} ({wrong / len(of):.3f}); {dict(outcomes)}",
         ]
     return "\n".join(lines)
@@ -190,6 +195,13 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", re.sub(r"\[\d+\]", " ", text).casefold()))
 
 
+def _overlap(quote: str, clause: str) -> bool:
+    here, there = (one.split() for one in (quote, clause))
+    run = min(_RUN, len(here))
+    runs = {tuple(here[at : at + run]) for at in range(len(here) - run + 1)}
+    return run > 0 and any(tuple(there[at : at + run]) in runs for at in range(len(there) - run + 1))
+
+
 def _hash(title: str) -> str:
     return hashlib.sha256(title.encode()).hexdigest()
 
@@ -208,20 +220,20 @@ def main() -> None:
     )
     parser.add_argument("data", type=Path, help="the folder with train/cuad-clauses")
     parser.add_argument("--contracts", type=int, default=40, help="how many (40)")
+    parser.add_argument("--lengths", default="short,normal", help="of the answers, a table for each")
     parser.add_argument("--out", type=Path, help="write all of it here, as JSON")
     chosen = parser.parse_args()
     contracts = contracts_of(chosen.data / "train" / "cuad-clauses", count=chosen.contracts)
     with tempfile.TemporaryDirectory(prefix="footnote-contracts-") as made:
-        found = measure(contracts, made=Path(made))
+        found = measure(contracts, chosen.lengths.split(","), made=Path(made))
     if chosen.out is not None:
         chosen.out.write_text(json.dumps(found, indent=1, ensure_ascii=False), encoding="utf-8")
-    usage, total = found["table"]["usage"], found["table"]["progress"]["total"]
-    print(told(found["cells"]))
-    print(
-        f"{total} cells in {found['seconds']} s, {usage['total_tokens']} tokens; {found['kept']} cells were finished "
-        "when the server was killed, and not asked again",
-        file=sys.stdout,
-    )
+    for length, table in found.items():
+        print(f"\n## {length}\n{told(table['cells'])}")
+        print(
+            f"{len(table['cells'])} cells in {table['seconds']} s, {table['usage']['total_tokens']} tokens; "
+            f"{table['kept']} were finished when the server was killed, and not asked again"
+        )
 
 
 if __name__ == "__main__":
