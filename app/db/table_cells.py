@@ -143,21 +143,13 @@ class TableCells:
             )
 
     def _claim_of(self, table_id: str) -> ClaimedCell | None:
-        free = (
-            sa.select(answer_table_cell)
-            .where(
-                _CELL.table_id == table_id,
-                _CELL.state.in_(OPEN),
-                _CELL.due_at <= self._own.clock(),
-                self._own.free(_CELL.boot_id),
-            )
-            .order_by(_CELL.row_no, _CELL.column_no)
-            .limit(1)
-        )
         unfinished = sa.select(_CELL.row_no).where(_CELL.table_id == table_id, _CELL.state.in_(OPEN)).limit(1)
         with self._database.read() as connection:
             done = connection.execute(unfinished).first() is None
-            if not done and connection.execute(free.with_only_columns(_CELL.row_no)).first() is None:
+            free = next(
+                (query for query in self._free(table_id) if connection.execute(query).first() is not None), None
+            )
+            if not done and free is None:
                 return None
         with self._database.write_unflushed() as connection:
             if not self._may_claim(connection):
@@ -168,7 +160,7 @@ class TableCells:
             table = connection.execute(held).one_or_none()
             if table is None:
                 return None
-            if done:
+            if free is None:
                 _finish_table(connection, table_id)
                 return None
             while (row := connection.execute(free.with_for_update(skip_locked=True)).one_or_none()) is not None:
@@ -177,6 +169,14 @@ class TableCells:
                 failed = {"state": "failed", "boot_id": None, "error": _DIED}
                 connection.execute(sa.update(answer_table_cell).where(*_at(row)).values(**failed))
         return None
+
+    def _free(self, table_id: str) -> tuple[sa.Select[Any], ...]:
+        """The next cell, in the order of an index: one that waits, else one that a process did not finish."""
+        its = _CELL.table_id == table_id, _CELL.due_at <= self._own.clock(), self._own.free(_CELL.boot_id)
+        order = _CELL.row_no, _CELL.column_no
+        return tuple(
+            sa.select(answer_table_cell).where(*its, _CELL.state == state).order_by(*order).limit(1) for state in OPEN
+        )
 
     def _taken(self, connection: sa.Connection, table: sa.Row[Any], cell: sa.Row[Any]) -> ClaimedCell:
         its = answer_table_row.c
