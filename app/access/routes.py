@@ -88,8 +88,8 @@ _GENERATION, _RETRIEVAL, _RATE_LIMITS = (
 _TEXTS, _FILE = BodyKind.TEXTS, BodyKind.FILE
 _MESSAGES = "/v1/messages"
 
-# POSTs that only read (ask, search, …) need a reader, and so do the caller's own conversations, watches, feedback and
-# session.
+# POSTs that only read (ask, search, …) need a reader, and so do the caller's own conversations, watches, tables,
+# feedback and session.
 ROUTES: tuple[RouteRule, ...] = (
     # The web page, its files, the API's documentation, health
     RouteRule("*", "/", _READER, _PUBLIC),
@@ -148,6 +148,10 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("GET POST", "/v1/watches", _READER),
     RouteRule("GET PATCH DELETE", "/v1/watches/{watch_id}", _READER),
     RouteRule("GET", "/v1/watches/{watch_id}/events", _READER),
+    RouteRule("GET POST", "/v1/tables", _READER),
+    RouteRule("GET", "/v1/tables/{table_id}.csv", _READER),
+    RouteRule("GET DELETE", "/v1/tables/{table_id}", _READER),
+    RouteRule("POST", "/v1/tables/{table_id}/resume", _READER),
     RouteRule("GET", "/v1/usage", _READER),
     # Anthropic's protocol
     RouteRule("POST", _MESSAGES, _READER, admission=_GENERATION),

@@ -14,6 +14,7 @@ from app.db.session import Database
 from app.db.tables.answers import asked_question, feedback
 from app.db.tables.documents import app_user, conversation, conversation_turn, document
 from app.db.tenants import ensure_user
+from app.db.tenants import within as rows_within
 from app.db.values import KEEP, Keep, require_metadata, require_text
 from app.errors import Conflict, Forbidden, NotFound
 from app.ids import new_id
@@ -275,12 +276,7 @@ def insert_conversation(
 
 def within(reach: Reach) -> tuple[sa.ColumnElement[bool], ...]:
     """Conditions on `conversation`: it is within a caller's reach."""
-    conditions = [conversation.c.tenant_id == reach.tenant_id]
-    if reach.user_id is not None:
-        conditions.append(conversation.c.user_id == reach.user_id)
-    if reach.key_id is not None:
-        conditions.append(conversation.c.key_id == reach.key_id)
-    return tuple(conditions)
+    return rows_within(reach, conversation)
 
 
 def _listed(principal: Principal, owner: Owner) -> tuple[sa.ColumnElement[bool], ...]:

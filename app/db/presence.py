@@ -68,6 +68,10 @@ class OwnProcess:
         """A process that is alone on its database: all others are gone."""
         return cls(boot_id, all_but(boot_id), clock)
 
+    def free(self, boot: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+        """Whether no other living process holds a row, by the column that names its holder."""
+        return sa.or_(boot.is_(None), boot == self.boot_id, self.gone(boot))
+
 
 def not_living(boot: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """A process is gone that has no row, or ended, or was buried. One registers before it works on anything."""

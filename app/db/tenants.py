@@ -16,6 +16,7 @@ from app.db.session import Database
 from app.db.tables.documents import app_user, tenant
 from app.db.values import KEEP, Keep, require_text
 from app.errors import Conflict, NotFound
+from app.reach import Reach
 from app.types import DEFAULT_TENANT
 
 _NEW_TENANT = insert_or_ignore(tenant)
@@ -128,6 +129,16 @@ def disabled_at(before: float | None, *, disabled: bool, now: float) -> float | 
 def ensure_tenant(connection: sa.Connection, tenant_id: str, *, now: float) -> None:
     """Creates the tenant unless it exists."""
     connection.execute(_NEW_TENANT.on(connection), {"id": tenant_id, "created_at": now})
+
+
+def within(reach: Reach, owned: sa.Table) -> tuple[sa.ColumnElement[bool], ...]:
+    """Conditions on a table whose rows have a tenant, a user and a key: they are within a caller's reach."""
+    conditions = [owned.c.tenant_id == reach.tenant_id]
+    if reach.user_id is not None:
+        conditions.append(owned.c.user_id == reach.user_id)
+    if reach.key_id is not None:
+        conditions.append(owned.c.key_id == reach.key_id)
+    return tuple(conditions)
 
 
 def ensure_user(connection: sa.Connection, tenant_id: str, user_id: str, *, now: float) -> None:

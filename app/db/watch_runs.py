@@ -102,10 +102,9 @@ class WatchRuns:
         Raises:
             StoreUnavailable, StorageFull: None was claimed.
         """
-        free = sa.or_(watch.c.boot_id.is_(None), watch.c.boot_id == self._own.boot_id, self._own.gone(watch.c.boot_id))
         due = (
             sa.select(watch)
-            .where(watch.c.due_at <= self._own.clock(), free)
+            .where(watch.c.due_at <= self._own.clock(), self._own.free(watch.c.boot_id))
             .order_by(watch.c.due_at, watch.c.id)
             .limit(1)
         )

@@ -12,7 +12,7 @@ from app.db.paging import Cut, cut, decode_cursor
 from app.db.session import Database
 from app.db.tables.documents import app_user
 from app.db.tables.watches import watch, watch_event
-from app.db.tenants import ensure_user
+from app.db.tenants import ensure_user, within
 from app.db.values import KEEP, Keep, require_text
 from app.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from app.ids import new_id
@@ -197,7 +197,7 @@ class WatchRepository:
 
     def list(self, principal: Principal, *, limit: int, cursor: str | None = None) -> Cut[Watch]:
         """A page of watches, newest first, and the cursor of the next page."""
-        query = sa.select(watch).where(*_within(principal))
+        query = sa.select(watch).where(*within(reach_of(principal), watch))
         if cursor is not None:
             created_at, last_id = decode_cursor(cursor, float, str)
             query = query.where(sa.tuple_(watch.c.created_at, watch.c.id) < sa.tuple_(created_at, last_id))
@@ -283,18 +283,10 @@ class WatchRepository:
             raise InvalidRequest(f"A watch is looked at every {self._least_s} seconds at most.", param="every_s")
 
 
-def _within(principal: Principal) -> tuple[sa.ColumnElement[bool], ...]:
-    reach = reach_of(principal)
-    conditions = [watch.c.tenant_id == reach.tenant_id]
-    if reach.user_id is not None:
-        conditions.append(watch.c.user_id == reach.user_id)
-    if reach.key_id is not None:
-        conditions.append(watch.c.key_id == reach.key_id)
-    return tuple(conditions)
-
-
 def _find(connection: sa.Connection, watch_id: str, principal: Principal) -> Watch:
-    row = connection.execute(sa.select(watch).where(watch.c.id == watch_id, *_within(principal))).one_or_none()
+    row = connection.execute(
+        sa.select(watch).where(watch.c.id == watch_id, *within(reach_of(principal), watch))
+    ).one_or_none()
     if row is None:
         raise NotFound("There is no such watch.")
     return to_watch(row)

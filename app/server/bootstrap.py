@@ -55,7 +55,7 @@ from app.server.periodic import PeriodicThread
 from app.server.serving import Serving
 from app.server.sharing import Counts, Neighbours
 from app.server.state import AdmissionState, DocumentsState, History, State, Telemetry, UsageState
-from app.server.watch_assembly import watch_repository
+from app.server.unattended_assembly import table_repository, watch_repository
 from app.settings import Settings
 from app.telemetry.logs import logger
 from app.telemetry.metrics import Metrics
@@ -177,6 +177,7 @@ def _without_models(settings: Settings, local_secret: str | None) -> Iterator[Fo
                 asked=base.owned(AskedQuestionRepository),
                 feedback=FeedbackRepository(base.database, clock=base.clock),
                 watches=watch_repository(settings, base.database, usage.webhooks, clock=base.clock),
+                tables=table_repository(settings, base.database, clock=base.clock),
                 cancels=base.owned(CancelRequestRepository) if settings.shared else None,
             ),
             access=access,
@@ -316,8 +317,7 @@ def _open_ledger(
         clock_in=base.neighbours.clock_in,
         late=late,
     )
-    replayed = ledger.settle_journaled()  # exact counts first: calls still open after that were cut off
-    if replayed:
+    if replayed := ledger.settle_journaled():  # exact counts first: calls still open after that were cut off
         logger().warning("settlement.replayed", settled=replayed)
     stack.enter_context(base.neighbours.recovered(jobs, ledger, version=base.version))
     base.telemetry.metrics.register(LedgerCollector(base.database, lambda: len(journal), base.clock))

@@ -30,7 +30,7 @@ from app.server.process import freeze_loaded_objects
 from app.server.serving import Serving
 from app.server.sharing import Neighbours
 from app.server.state import State
-from app.server.watch_assembly import watch_news, watch_runner
+from app.server.unattended_assembly import table_runner, watch_news, watch_runner
 from app.settings import IngestionSettings, Settings
 from app.telemetry.logs import logger
 from app.usage.budgets.alert_delivery import AlertDelivery
@@ -290,7 +290,7 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
                 stop_seconds=_DELIVERY_SECONDS,
             ),
         )
-    _start_watches(foundation, stack)
+    _start_unattended(foundation, stack)
     if (cancels := state.history.cancels) is not None:
         _start(stack, cancelling(serving, cancels))
     hour = state.settings.reconcile_hour
@@ -307,18 +307,26 @@ def _start_periodic(foundation: Foundation, stack: ExitStack) -> None:
     )
 
 
-def _start_watches(foundation: Foundation, stack: ExitStack) -> None:
-    """Look at watched questions and post their events, each process beside others those that it takes."""
+def _start_unattended(foundation: Foundation, stack: ExitStack) -> None:
+    """Ask watched questions and cells of tables, and post events, each process beside others what it takes."""
     state, news = foundation.state, watch_news(foundation.state, foundation.neighbours)
     if state.settings.answers_questions:
-        runner = watch_runner(state, foundation.neighbours, delivers=news is not None)
+        watches = watch_runner(state, foundation.neighbours, delivers=news is not None)
+        tables = table_runner(state, foundation.neighbours)
         watching = PeriodicThread(
-            lambda: runner.work(stopping=lambda: watching.stopping),
+            lambda: watches.work(stopping=lambda: watching.stopping),
             name="watches",
             interval=_FOLLOW_SECONDS,
             failed="watches.failed",
         )
+        filling = PeriodicThread(
+            lambda: tables.work(stopping=lambda: filling.stopping),
+            name="tables",
+            interval=_FOLLOW_SECONDS,
+            failed="tables.failed",
+        )
         _start(stack, watching)
+        _start(stack, filling)
     if news is not None:
         posting = PeriodicThread(
             lambda: news.work(stopping=lambda: posting.stopping),

@@ -10,6 +10,7 @@ from app.admission.address_rate import AddressRate
 from app.admission.admission import Admission
 from app.admission.event_streams import EventStreams
 from app.admission.quota_rows import QuotaRepository
+from app.db.answer_tables import AnswerTableRepository
 from app.db.asked_questions import AskedQuestionRepository
 from app.db.audit import AuditLog
 from app.db.cancel_requests import CancelRequestRepository
@@ -85,7 +86,7 @@ class DocumentsState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """Conversations with the questions that are being answered, responses, passages they cite, feedback, watches.
+    """Conversations with the questions under way, responses, passages that they cite, feedback, watches, tables.
 
     `cancels` asks other processes to cancel an answer; None for a process that is alone.
     """
@@ -96,6 +97,7 @@ class History:
     asked: AskedQuestionRepository
     feedback: FeedbackRepository
     watches: WatchRepository
+    tables: AnswerTableRepository
     cancels: CancelRequestRepository | None
 
 

@@ -1,10 +1,10 @@
-"""Limits for callers: rate limits, timeouts, and watched questions."""
+"""Limits for callers: rate limits, timeouts, watched questions and tables."""
 
 from pydantic import BaseModel, Field
 
 
 class LimitSettings(BaseModel, frozen=True):
-    """Rate limits, timeouts, watches. Administrators may set other rate limits for single keys and tenants."""
+    """Rate limits, timeouts, watches, tables. Administrators may set other rate limits for single keys and tenants."""
 
     requests_per_minute: int | None = Field(
         default=None, ge=1, description="Requests a key may make in any minute; unset is no limit."
@@ -52,6 +52,13 @@ class LimitSettings(BaseModel, frozen=True):
     watch_events: int = Field(
         default=100, ge=1, le=10_000, description="Newest events that are kept of each watched question."
     )
+    tables_per_key: int = Field(
+        default=20,
+        ge=0,
+        le=10_000,
+        description="Tables of questions × documents that a key may have; 0 refuses new ones.",
+    )
+    table_documents: int = Field(default=1000, ge=1, le=10_000, description="Most documents of a table.")
     write_timeout_s: float = Field(
         default=60.0,
         gt=0,

@@ -10,12 +10,11 @@ from app.db.watch_changes import WatchChanges
 from app.db.watch_runs import WaitingEvent, WatchDeliveries, WatchRuns
 from app.outbound.webhooks import NotDelivered
 from app.telemetry.logs import logger
+from app.unattended.asking import yield_to_requests
 from app.usage.budgets.alert_delivery import MAX_ATTEMPTS, delay_after
 from app.watches.watching import Watching
 
 _BATCH = 20
-_YIELDING_S = 10.0  # the longest wait of a watch while answers are being prepared
-_PAUSE_S = 0.1
 
 Post = Callable[[Mapping[str, object]], None]
 """Delivers a body to the webhook, or raises `NotDelivered`."""
@@ -60,7 +59,7 @@ class WatchRunner:
         self._changes.spread()
         done = 0
         while not stopping() and (claimed := self._runs.claim()) is not None:
-            self._yield(answerer, stopping)
+            yield_to_requests(answerer, stopping=stopping, sleep=self._sleep)
             look = self._watching.look(claimed, answerer, stopping=stopping)
             kept = self._runs.finish(claimed, look)
             logger().info(
@@ -73,12 +72,6 @@ class WatchRunner:
             )
             done += 1
         return done
-
-    def _yield(self, answerer: Answerer, stopping: Callable[[], bool]) -> None:
-        """Wait while answers of requests are being prepared, for a while."""
-        deadline = time.monotonic() + _YIELDING_S
-        while len(answerer.running) and time.monotonic() < deadline and not stopping():
-            self._sleep(_PAUSE_S)
 
 
 class WatchNews:

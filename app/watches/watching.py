@@ -1,9 +1,8 @@
 """Runs one watched question: access anew, its passages, an answer if they differ, an event if the evidence does."""
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,14 +16,14 @@ from app.db.acting import ActingPrincipals
 from app.db.collections import CollectionRepository
 from app.db.watch_runs import ClaimedWatch, NewEvent, WatchLook
 from app.db.watches import Watch
-from app.errors import AppError, BudgetExceeded, Forbidden, NotFound
+from app.errors import BudgetExceeded, Forbidden, NotFound
 from app.ids import new_id
 from app.telemetry.logs import logger
 from app.types import Principal
+from app.unattended.asking import ask_unattended, kept_answer, told
 from app.usage.budgets.windows import edges_of
 from app.watches.evidence import AnswerEvidence, EvidenceDifference, differences
-from generation.errors import GenerationError
-from retrieval.errors import InvalidFilter, RetrievalError
+from retrieval.errors import InvalidFilter
 from retrieval.types import Context
 
 ENDPOINT = "watch"
@@ -33,20 +32,8 @@ ENDPOINT = "watch"
 Presented = tuple[tuple[str, int, int, int], ...]
 """Passages in order: document, version, first character, and one past the last."""
 
-_LOOK_S = 0.1
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3600.0
-_TOLD = (AppError, GenerationError, RetrievalError)
-"""Errors whose message may be shown."""
-
 _NOT_NOW = "The question could not be answered; it is tried again."
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The outcome of a question: the answer, None where the run was stopped, and the passages that it was made from."""
-
-    answer: Answer | None
-    presented: Presented
 
 
 class Watching:
@@ -106,8 +93,14 @@ class Watching:
         self, watch: Watch, question: Question, answerer: Answerer, spent: "_Spent", stopping: Callable[[], bool]
     ) -> WatchLook:
         meter = answerer.meters.of(question)
+        presented: list[Presented] = []
+
+        def known(context: Context) -> bool:
+            presented.append(passages_of(context))
+            return presented[-1] == watch.presented
+
         try:
-            asked = asyncio.run(_asked(answerer, question, meter, known=watch.presented, stopping=stopping))
+            answer = ask_unattended(answerer, question, meter=meter, unless=known, stopping=stopping)
         except BudgetExceeded as error:
             spent.add(meter)
             after_s = None if error.wait_s is None else max(error.wait_s, _FIRST_PAUSE_S)
@@ -115,11 +108,11 @@ class Watching:
         except Exception as error:  # noqa: BLE001 - any failure is the watch's state, and logged
             logger().warning("watch.failed", watch=watch.id, error=type(error).__name__)
             spent.add(meter)
-            return _failed(watch, spent, str(error) if isinstance(error, _TOLD) else _NOT_NOW)
+            return _failed(watch, spent, told(error) or _NOT_NOW)
         spent.add(meter)
-        if asked.answer is None:
+        if answer is None:
             return spent.look(state=watch.state, stopped=True)
-        return self._found(watch, asked.answer, asked.presented, spent)
+        return self._found(watch, answer, presented[-1] if presented else (), spent)
 
     def _question(self, watch: Watch, principal: Principal) -> Question:
         scope = self._collections.scope(
@@ -163,31 +156,6 @@ class _Spent:
         return WatchLook(used_tokens=self.tokens, used_since=self.since, **found)
 
 
-async def _asked(
-    answerer: Answerer, question: Question, meter: Meter, *, known: Presented | None, stopping: Callable[[], bool]
-) -> _Asked:
-    """Ask a question, unless the passages that would be presented are those that are known."""
-    presented: list[Presented] = []
-
-    def same(context: Context) -> bool:
-        presented.append(passages_of(context))
-        return presented[-1] == known
-
-    answer = answerer.open(question, meter=meter, unless=same)
-    whole = asyncio.ensure_future(answer.whole())
-    try:
-        while not whole.done():
-            if stopping():
-                return _Asked(None, ())
-            await asyncio.wait({whole}, timeout=_LOOK_S)
-        return _Asked(whole.result(), presented[-1] if presented else ())
-    finally:
-        answer.close()
-        if not whole.done():
-            whole.cancel()
-            await asyncio.wait({whole})
-
-
 def _failed(watch: Watch, spent: _Spent, detail: str) -> WatchLook:
     failures = watch.failures + 1
     after_s = pause_after(failures, first_s=_FIRST_PAUSE_S, longest_s=_LONGEST_PAUSE_S)
@@ -205,26 +173,9 @@ def passages_of(context: Context) -> Presented:
     )
 
 
-def kept_answer(answer: Answer, *, at: float) -> dict[str, Any]:
-    """An answer as a watch keeps it, in JSON types; `at` is its time, Unix seconds."""
-    return {
-        "id": answer.id,
-        "answered": answer.reason is None and bool(answer.citations),
-        "reason": answer.reason,
-        "answer": answer.text,
-        "model": answer.model,
-        "citations": [_without_current(asdict(citation)) for citation in answer.citations],
-        "created_at": at,
-    }
-
-
 def evidence_of(kept: Mapping[str, Any]) -> AnswerEvidence:
     """The evidence of an answer that a watch keeps."""
     return AnswerEvidence(bool(kept["answered"]), tuple(kept["citations"]))
-
-
-def _without_current(citation: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in citation.items() if name != "current_version"}
 
 
 def _as_json(difference: EvidenceDifference) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """All tables of Footnote on one metadata object, which migrations compare with the database."""
 
 import app.db.tables.access
+import app.db.tables.answer_tables
 import app.db.tables.answers
 import app.db.tables.budgets
 import app.db.tables.documents

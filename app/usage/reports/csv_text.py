@@ -61,5 +61,6 @@ def csv_text(
 
 
 def header(columns: Sequence[str]) -> str:
-    """The header line."""
-    return ",".join(map(quoted, columns)) + LINE_END
+    """The header line; names may be a caller's own, and are escaped, too."""
+    cells = Cells()
+    return ",".join(cells[column] for column in columns) + LINE_END

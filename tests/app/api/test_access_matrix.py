@@ -26,6 +26,7 @@ BODIES = {
     "/v1/conversations/{conversation_id}": {"shared": True},
     "/v1/watches": {"question": "x"},
     "/v1/watches/{watch_id}": {"paused": True},
+    "/v1/tables": {"questions": ["x"]},
     "/v1/search": {"query": "x"},
     "/v1/ask": {"question": "x"},
     "/v1/requests/{id}/feedback": {"score": 1},
@@ -77,6 +78,7 @@ IDS = {
     "collection_id",
     "conversation_id",
     "watch_id",
+    "table_id",
     "job_id",
     "key_id",
     "budget_id",
@@ -95,7 +97,8 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[State]:
     """One application for the whole matrix: every call has things of its own."""
     data_dir = tmp_path_factory.mktemp("matrix") / "data"
     with build(
-        Settings(data_dir=data_dir, admin_key=ADMIN_KEY, watches_per_key=10_000, _env_file=None), with_models=False
+        Settings(data_dir=data_dir, admin_key=ADMIN_KEY, watches_per_key=10_000, tables_per_key=10_000, _env_file=None),
+        with_models=False,
     ) as state:
         yield state
 
@@ -120,6 +123,7 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
     invitation = client.post("/v1/admin/invitations", json={"name": "Secret."}).json()
     conversation = client.post("/v1/conversations", json={"title": "Secret."}).json()
     watch = client.post("/v1/watches", json={"question": "Secret?"}).json()
+    table = client.post("/v1/tables", json={"questions": ["Secret?"], "document_ids": [document["id"]]}).json()
     files = {"file_ids": [document["id"]]}
     batch = client.post(f"/v1/vector_stores/{collection['id']}/file_batches", json=files).json()
     budget = client.post("/v1/admin/budgets", json={"limit": 10**9, "period": "day"}).json()
@@ -133,6 +137,7 @@ def owned(client: TestClient, state: State) -> dict[str, str]:
         "document_id": document["id"],
         "conversation_id": conversation["id"],
         "watch_id": watch["id"],
+        "table_id": table["id"],
         "job_id": document["job_id"],
         "key_id": key["id"],
         "budget_id": budget["id"],

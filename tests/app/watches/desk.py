@@ -30,7 +30,7 @@ from retrieval.ports import Vectors
 from retrieval.search import Search
 from retrieval.types import Hit, Scope, SearchMode
 from tests.app.answering.answerers import QuotesAs, make_answerer
-from tests.app.answering.pointing_reader import PointingReader
+from tests.app.answering.pointing_reader import SURE, PointingReader
 from tests.app.api.openai.test_response_format import ScriptedEngine
 from tests.app.server.stations import ANY_EVIDENCE
 from tests.generation.fakes import LetterTokenizer
@@ -76,15 +76,17 @@ class Shelf:
 class Desk:
     """One tenant's watches, and what runs them."""
 
-    def __init__(self, state: State, *, most: int = 20, events_kept: int = 100) -> None:
+    def __init__(self, state: State, *, most: int = 20, events_kept: int = 100, search: Search | None = None) -> None:
+        """`search` is the shelf by default."""
         self.state = state
         self.now = NOON
         self.shelf = Shelf()
+        self.search = search or cast(Search, self.shelf)
         self.ledger = Ledger(state.database, boot_id="boot", observers=(Budgets(),))
         self.watches = WatchRepository(state.database, most=most, least_s=LEAST_S, clock=self.clock)
         self.runs = self.runs_of("boot_1", events_kept=events_kept)
         self.changes = WatchChanges(state.database, OwnProcess.alone("boot_1", clock=self.clock), least_s=LEAST_S)
-        self.answerer = self._answerer()
+        self.answerer = self.quoting()
         self.key, _ = state.access.keys.create(tenant_id="acme", user_id="ann", name="ann", role=Role.READER)
         self.ann = Principal("acme", "ann", self.key.id, Role.READER)
         self.signed_in = Principal("acme", "ann", OPENID, Role.READER)
@@ -140,7 +142,7 @@ class Desk:
         """Have a language model say one text whatever is asked, from now on."""
         engine = ScriptedEngine(says)
         self.answerer = make_answerer(
-            finder=Finder(search=cast(Search, self.shelf), vectors=QuestionVectors(HashingEmbedder(max_tokens=64))),
+            finder=Finder(search=self.search, vectors=QuestionVectors(HashingEmbedder(max_tokens=64))),
             engine=engine,
             tokenizer=cast(Any, ChatTokenizer(tiny_tokenizer())),
             contents=self.state.corpus.contents,
@@ -150,15 +152,18 @@ class Desk:
         )
         return engine
 
-    def _answerer(self) -> Answerer:
+    def quoting(self, *, margin: float = SURE) -> Answerer:
+        """What answers by quotes, of which the reader is so sure."""
         embedder = HashingEmbedder(max_tokens=64)
         return make_answerer(
-            finder=Finder(search=cast(Search, self.shelf), vectors=QuestionVectors(embedder)),
+            finder=Finder(search=self.search, vectors=QuestionVectors(embedder)),
             engine=NoEngine(revision="1", context_window=2000),
             tokenizer=LetterTokenizer(),
             contents=self.state.corpus.contents,
             ledger=self.ledger,
             limits=ANY_EVIDENCE,
-            passage_reader=PassageReader(embedder=embedder, reader=PointingReader("euros a month", asked="euros")),
+            passage_reader=PassageReader(
+                embedder=embedder, reader=PointingReader("euros a month", asked="euros", margins=(margin,))
+            ),
             quotes=QuotesAs.ONLY,
         )

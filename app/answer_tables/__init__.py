@@ -1,0 +1,1 @@
+"""Tables: the same questions, asked of many documents one by one."""
