@@ -114,7 +114,7 @@ def write_chunks(connection: sa.Connection, indexed: Sequence[Indexed]) -> None:
     if chunks:
         connection.execute(sa.insert(chunk), chunks)
         connection.execute(sa.insert(chunk_vector), vectors)
-        keep_words(connection, [each["key"] for each in chunks])
+        keep_words(connection, [key for each in indexed for key in each.keys.tolist()])
 
 
 def chunk_row(key: int, passage: ChunkDraft, *, document_id: str, version: int) -> dict[str, object]:

@@ -33,7 +33,6 @@ from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.files import DocumentFiles
 from app.documents.index_ports import VectorStore, VectorStores, WordStore
 from app.documents.indexes import Indexes
-from app.documents.inline_library import InlineLibrary
 from app.documents.inline_reader import InlineReader
 from app.documents.passwords import JobPasswords
 from app.errors import SetupError
@@ -59,9 +58,9 @@ class Assembly:
     """Builds an `EmbedderStack` for any generation: everything that reads or writes the vectors of one embedder.
 
     The fields are shared by all embedders. `parsers` is the number of files read at once, `inline_extractor` reads
-    files sent with a question, `configured` is the embedder of the settings. `generator` is the tokenizer, its revision and the
-    engine that were loaded with it; `served_class` says how well its model reads, as far as that is
-    known when a question is asked.
+    those sent with a question, `configured` is the embedder of the settings. `generator` is the tokenizer, its revision
+    and the engine that were loaded with it; `served_class` says how well its model reads, as far as that is known when
+    a question is asked.
 
     Example:
         >>> stack = assembly.stack_for(generation)
@@ -140,12 +139,12 @@ class Assembly:
             )
             indexes = Indexes(index, self.lexical)
             worker = Worker(ingestion, indexes=indexes, boot_id=self.ledger.boot_id, parsers=self.parsers)
-            answerer, over_sent = self._answerer(embedder, index, reader, generator)
             inline_reader = InlineReader(
                 Pipeline(self.inline_extractor, chunker, embedder, timed=timed),
                 limits=inline_limits(self.settings),
                 dim=embedder.info.dim,
             )
+            answerer, inline = self._answerer(embedder, index, reader, generator, inline_reader)
             return Models(
                 embedder=embedder,
                 engine=generator[2],
@@ -154,7 +153,7 @@ class Assembly:
                 lexical=self.lexical,
                 answerer=answerer,
                 worker=worker,
-                inline=InlineAnswers(inline_reader, over_sent),
+                inline=inline,
             )
 
         return EmbedderStack(embedder, chunker.embedding_text, open_index, assemble)
@@ -165,8 +164,9 @@ class Assembly:
         index: VectorStore,
         reader: SpanReader | None,
         generator: tuple[Tokenizer, str, Engine],
-    ) -> tuple[Answerer, Callable[[InlineLibrary], Answerer]]:
-        """What answers from the stored documents, and makes what answers from those of one question."""
+        inline_reader: InlineReader,
+    ) -> tuple[Answerer, InlineAnswers]:
+        """What answers from the stored documents, and from those that are sent with a question."""
         settings, ledger, (serving, revision, engine) = self.settings, self.ledger, generator
         tokenizer, limits = CachedTokenizer(serving), _limits(settings)
         conversations = Conversations(
@@ -218,18 +218,12 @@ class Assembly:
             closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
             memo=memo,
         )
-        closing = Closing(ledger=ledger, conversations=conversations, citations=OutcomesAlone(citations))
-
-        def inline(library: InlineLibrary) -> Answerer:
-            sent = searching.over_sent(library)
-            return answerer.over(
-                understanding=sent.understanding,
-                retriever=sent.retriever,
-                fitting=sent.fitting,
-                meters=meters.unnamed(),
-                closing=closing,
-            )
-
+        inline = InlineAnswers(
+            inline_reader,
+            searching=searching,
+            answerer=answerer,
+            closing=Closing(ledger=ledger, conversations=conversations, citations=OutcomesAlone(citations)),
+        )
         return answerer, inline
 
 

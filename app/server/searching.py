@@ -4,12 +4,12 @@ Documents that are sent with a question are a database in memory of their own, o
 that one question.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.answering.answerer import Answerer
-from app.answering.closing import CitationRecord
+from app.answering.closing import CitationRecord, Closing
 from app.answering.conversations.conversations import Conversations
 from app.answering.fitting import Fitting
 from app.answering.retrieving.finder import Finder
@@ -145,21 +145,30 @@ class InlineAnswers:
 
     Example:
         >>> library = inline.read([SentDocument("The notice period is a month.")], tenant_id="acme")
-        >>> answer = await inline.answerer(library).open(question).whole()
+        >>> answer = await inline.over(library).open(question).whole()
     """
 
-    def __init__(self, reader: "InlineReader", over: Callable[[InlineLibrary], Answerer]) -> None:
-        """`over` makes what answers from one library."""
+    def __init__(self, reader: "InlineReader", *, searching: Searching, answerer: Answerer, closing: Closing) -> None:
+        """They are answered as `answerer` does; `closing` records none of the documents."""
         self._reader = reader
-        self._over = over
+        self._searching = searching
+        self._answerer = answerer
+        self._closing = closing
 
     def read(self, documents: Sequence[SentDocument], *, tenant_id: str) -> InlineLibrary:
         """The library of one question. Blocks; raises as `InlineReader.read`."""
         return self._reader.read(documents, tenant_id=tenant_id)
 
-    def answerer(self, library: InlineLibrary) -> Answerer:
+    def over(self, library: InlineLibrary) -> Answerer:
         """What answers from a library; the scope of its questions is the library's."""
-        return self._over(library)
+        sent = self._searching.over_sent(library)
+        return self._answerer.over(
+            understanding=sent.understanding,
+            retriever=sent.retriever,
+            fitting=sent.fitting,
+            meters=self._answerer.meters.unnamed(),
+            closing=self._closing,
+        )
 
 
 def inline_limits(settings: IngestionSettings) -> "InlineLimits":
