@@ -30,7 +30,7 @@ from app.db.tables.documents import (
     metadata,
     tenant,
 )
-from app.types import DocumentStatus
+from app.types import DocumentStatus, JobStatus
 from ingestion.types import ChunkDraft, Extraction
 from retrieval.ports import Keys
 
@@ -85,9 +85,22 @@ def _write(connection: sa.Connection, each: PassingDocument, *, first_key: int, 
             status=DocumentStatus.INDEXED.value,
             done=count,
             total=count,
-            job_id="",
+            job_id=each.id,
             updated_at=now,
             metadata={},
+            **named,
+        )
+    )
+    connection.execute(
+        sa.insert(job).values(
+            id=each.id,
+            document_id=each.id,
+            version=VERSION,
+            status=JobStatus.DONE.value,
+            attempts=1,
+            replace=False,
+            user_id="",
+            key_id="",
             **named,
         )
     )
