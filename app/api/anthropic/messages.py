@@ -28,6 +28,7 @@ from app.api.dependencies import (
     SettingsDep,
 )
 from app.api.event_stream import EventStream, event_stream, unless_disconnected, with_terminal_error
+from app.api.gate.idempotency import UNKEPT
 from app.api.openai.asking import Asked
 from app.api.openai.choices import Several, open_choices
 from app.api.openai.models import chat_scope, collection_of
@@ -71,6 +72,8 @@ async def create_message(
     """
     asked = await anyio.to_thread.run_sync(_asked, body, corpus, settings, models, principal, request_id)
     question = replace(asked.question, deadline=deadline)
+    if asked.documents.sources == "sent":
+        request.scope["state"][UNKEPT] = True
 
     async def opened() -> Several:
         return await open_choices(asked.answerer, question, n=1)
