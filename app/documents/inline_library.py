@@ -114,14 +114,14 @@ class InlineLibrary:
         sent, text = self._sent[number], self._texts[number]
         match sent.content:
             case str(original):
-                chars = _in_original(original, text, passage)
+                chars = place_in_text(original, text, passage)
                 return SentPlace(number, sent.title, original[chars.start_char : chars.end_char], chars=chars)
             case bytes():
                 first, last = pages or (1, 1)
                 cited = text[passage.start_char : passage.end_char]
                 return SentPlace(number, sent.title, cited, pages=Span(first, last + 1))
             case blocks:
-                held = _blocks_at(blocks, passage)
+                held = blocks_at(blocks, passage)
                 return SentPlace(number, sent.title, "".join(blocks[held.start_char : held.end_char]), blocks=held)
 
 
@@ -130,8 +130,8 @@ def called(sent: SentDocument, number: int) -> str:
     return sent.title or f"Document {number + 1}"
 
 
-def _in_original(original: str, canonical: str, passage: Span) -> Span:
-    """The characters of a text that a passage of its canonical text was made of."""
+def place_in_text(original: str, canonical: str, passage: Span) -> Span:
+    """The characters of a text that a passage of its canonical text was made from."""
     if original == canonical:
         return passage
     at = origins(original, canonical)
@@ -143,7 +143,7 @@ def _end(original: str, last: int) -> int:
     return last + (2 if original.startswith("\r\n", last) else 1)
 
 
-def _blocks_at(blocks: Sequence[str], passage: Span) -> Span:
+def blocks_at(blocks: Sequence[str], passage: Span) -> Span:
     """The numbers of the blocks that hold the passage: as `extraction_of` puts them together."""
     numbers, starts, at = [], [], 0
     for number, block in enumerate(blocks):
