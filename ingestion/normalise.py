@@ -9,6 +9,7 @@ Offsets refer to the normalised text, so every reader normalises before it count
 """
 
 import re
+from collections.abc import Sequence
 
 # Every kind of line end becomes `\n`, so that lines do not run together.
 _LINE_ENDS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
@@ -42,6 +43,27 @@ def normalise(text: str) -> str:
     """
     text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
     return _SHAPERS.sub(_keep_writing, text)
+
+
+def origins(text: str, normalised: str) -> Sequence[int]:
+    r"""For each character of `normalised`, the result of `normalise(text)`, its index in `text`, and the end last.
+
+    A line end of two characters counts as its first: the index of what follows is two further.
+
+    Example:
+        >>> origins("a\r\n\u00adb", "a\nb")
+        [0, 1, 4, 5]
+    """
+    if text == normalised:
+        return range(len(text) + 1)
+    found: list[int] = []
+    at = 0
+    for char in normalised:
+        while text[at] != char and not (char == "\n" and _LINE_ENDS.match(text, at)):
+            at += 1
+        found.append(at)
+        at += 2 if char == "\n" and text.startswith("\r\n", at) else 1
+    return [*found, len(text)]
 
 
 def _keep_writing(match: re.Match[str]) -> str:

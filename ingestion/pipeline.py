@@ -95,6 +95,12 @@ class Pipeline:
         with self._timed("extract"):
             extraction = self._extractor.extract(path, filename=filename, password=password)
         on_progress(StageProgress(Stage.EXTRACTING, 1, 1))
+        ready = self.cut(extraction)
+        on_progress(StageProgress(Stage.CHUNKING, 1, 1))
+        return ready
+
+    def cut(self, extraction: Extraction) -> ReadyVersion:
+        """Cut a text that was read into passages."""
         with self._timed("chunk"):
             passages = self._chunker.chunk(extraction)
         assert passages, "an extraction has text, so it has passages"
@@ -104,7 +110,6 @@ class Pipeline:
             texts = tuple(passage.embedding_text for passage in members)
             counted = [passage.token_count for passage in members]
             blocks.append(EmbeddingBlock(first, texts, self._embedder.count_documents(texts, counted=counted)))
-        on_progress(StageProgress(Stage.CHUNKING, 1, 1))
         return ReadyVersion(extraction, tuple(passages), tuple(blocks))
 
     def embed(

@@ -51,6 +51,8 @@ class BodyKind(Enum):
     """A JSON object with many texts."""
     FILE = "file"
     """A multipart form with a file, or a JSON object with a text."""
+    SENT = "sent"
+    """A JSON object with whole documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("POST", "/v1/tables/{table_id}/resume", _READER),
     RouteRule("GET", "/v1/usage", _READER),
     # Anthropic's protocol
-    RouteRule("POST", _MESSAGES, _READER, admission=_GENERATION),
+    RouteRule("POST", _MESSAGES, _READER, admission=_GENERATION, body=BodyKind.SENT),
     # The Model Context Protocol, whose tools have the rows of the routes with the same effect
     RouteRule("*", "/mcp", _READER, body=_TEXTS),
     RouteRule("*", "/.well-known/oauth-protected-resource", _READER, _PUBLIC),

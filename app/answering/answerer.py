@@ -12,7 +12,7 @@ from app.answering.answers.answer import AbstentionReport
 from app.answering.answers.parts import ClarifyPart, Reason, ReplyPart
 from app.answering.closing import Closing
 from app.answering.fitting import Fitting
-from app.answering.metering.meter import Meter, Meters
+from app.answering.metering.meter import CallsClosed, Meter, Meters
 from app.answering.question import Question
 from app.answering.quoting.strategy import Quoting
 from app.answering.retrieving.finder import SearchedPassages
@@ -65,6 +65,29 @@ class Answerer:
         self._quoting = quoting
         self._closing = closing
         self._memo = memo
+
+    def over(
+        self,
+        *,
+        understanding: Understanding,
+        retriever: Retriever,
+        fitting: Fitting,
+        meters: Meters,
+        closing: Closing,
+    ) -> "Answerer":
+        """The same ways to answer over other documents; its answers are cancelled by this one's `running`."""
+        other = Answerer(
+            understanding=understanding,
+            retriever=retriever,
+            fitting=fitting,
+            strategies=self._strategies,
+            quoting=self._quoting,
+            meters=meters,
+            closing=closing,
+            memo=Memo(),  # what is computed of their texts is forgotten with them
+        )
+        other.running = self.running
+        return other
 
     def open(self, question: Question, *, meter: Meter | None = None, unless: Unless | None = None) -> OpenAnswer:
         """Begin to answer in a worker thread; `meter` is the question's. Called on the event loop.
@@ -152,7 +175,10 @@ class Answerer:
             if isinstance(understood, Reply):
                 return _replied(understood, meter)
             budget = strategy.budget(understood)
-            retrieved = self._retriever.retrieve(understood, meter)
+            try:
+                retrieved = self._retriever.retrieve(understood, meter)
+            except CallsClosed:  # while passages were embedded
+                return Begun(question=understood, grounding=None, answer=Finished.cancelled(), meter=meter)
         grounding = replace(
             self._fitting.fit(understood, retrieved, budget, meter),
             retrieve_ms=retrieving.seconds * 1000 - retrieved.rerank_ms,

@@ -22,6 +22,14 @@ from retrieval.types import Scope
 TABLES = ("chunk_fts", "chunk_trigram")
 """The FTS5 tables over `chunk`: of words and of trigrams."""
 
+SCHEMA = (
+    "CREATE VIRTUAL TABLE chunk_fts USING fts5(text, heading, content='chunk', content_rowid='key',"
+    " tokenize='porter unicode61 remove_diacritics 2')",
+    "CREATE VIRTUAL TABLE chunk_trigram USING fts5(text, heading, content='chunk', content_rowid='key',"
+    " tokenize='trigram')",
+)
+"""Both tables as the migrations make them; triggers fill them there."""
+
 _HEADING_WEIGHT = 4.0  # of a word in a heading, relative to the text: tuned on four sets of questions
 _DEEPER, _SPARE = 4, 64  # ranks read for k results in scope, before all are read
 

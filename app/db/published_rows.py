@@ -102,21 +102,7 @@ def write_texts(connection: sa.Connection, indexed: Sequence[Indexed], *, now: f
 def write_chunks(connection: sa.Connection, indexed: Sequence[Indexed]) -> None:
     """Insert the versions' chunks, their vectors and their words."""
     chunks = [
-        {
-            "key": key,
-            "document_id": each.job.document_id,
-            "version": each.job.version,
-            "ordinal": passage.ordinal,
-            "start_char": passage.start_char,
-            "end_char": passage.end_char,
-            "page_start": passage.page_start,
-            "page_end": passage.page_end,
-            "token_count": passage.token_count,
-            "heading_path": list(passage.heading_path),
-            "heading": " > ".join(passage.heading_path),
-            "table_header": passage.table_header,
-            "text": passage.text,
-        }
+        chunk_row(key, passage, document_id=each.job.document_id, version=each.job.version)
         for each in indexed
         for key, passage in zip(each.keys.tolist(), each.passages, strict=True)
     ]
@@ -128,7 +114,26 @@ def write_chunks(connection: sa.Connection, indexed: Sequence[Indexed]) -> None:
     if chunks:
         connection.execute(sa.insert(chunk), chunks)
         connection.execute(sa.insert(chunk_vector), vectors)
-        keep_words(connection, [each["key"] for each in chunks])
+        keep_words(connection, [key for each in indexed for key in each.keys.tolist()])
+
+
+def chunk_row(key: int, passage: ChunkDraft, *, document_id: str, version: int) -> dict[str, object]:
+    """The row of a passage in `chunk`."""
+    return {
+        "key": key,
+        "document_id": document_id,
+        "version": version,
+        "ordinal": passage.ordinal,
+        "start_char": passage.start_char,
+        "end_char": passage.end_char,
+        "page_start": passage.page_start,
+        "page_end": passage.page_end,
+        "token_count": passage.token_count,
+        "heading_path": list(passage.heading_path),
+        "heading": " > ".join(passage.heading_path),
+        "table_header": passage.table_header,
+        "text": passage.text,
+    }
 
 
 def finish_indexed(connection: sa.Connection, indexed: Sequence[Indexed], *, now: float) -> None:

@@ -8,6 +8,7 @@ import importlib.util
 import json
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -64,6 +65,24 @@ class Database:
                 return cls(*_open_postgresql(parsed, session_name))
             case other:
                 raise SetupError(f"Footnote keeps its data in SQLite or PostgreSQL; the URL asks for {other}.")
+
+    @classmethod
+    def in_memory(cls) -> "Database":
+        """An empty SQLite database that no file holds; it is gone with the object. One transaction at a time."""
+        engine = sa.create_engine(
+            "sqlite+pysqlite://",
+            connect_args={"isolation_level": None, "check_same_thread": False},
+            json_serializer=to_json,
+            hide_parameters=True,
+            poolclass=sa.pool.QueuePool,
+            pool_size=1,
+            max_overflow=0,
+            pool_timeout=_WRITE_WAIT_S,
+        )
+        _on_connect(engine, pragmas=("temp_store = MEMORY", "foreign_keys = ON"), begin="BEGIN")
+        database = cls(engine, engine)
+        weakref.finalize(database, engine.dispose)
+        return database
 
     @property
     def kind(self) -> Kind:

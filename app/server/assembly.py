@@ -7,7 +7,6 @@ from pathlib import Path
 from app.answering.answerer import Answerer
 from app.answering.closing import Closing
 from app.answering.conversations.conversations import Conversations
-from app.answering.fitting import Fitting
 from app.answering.generating.cached_tokenizer import CachedTokenizer
 from app.answering.generating.generator import Generator
 from app.answering.generating.model_class import ASKING, Asking, ModelClass
@@ -20,24 +19,13 @@ from app.answering.metering.meter import Meters
 from app.answering.question import AnswerDefaults
 from app.answering.quoting.passage_reader import PassageReader
 from app.answering.quoting.strategy import Quoting
-from app.answering.retrieving.finder import Finder
-from app.answering.retrieving.overviews import Overviews
-from app.answering.retrieving.question_vectors import QuestionVectors
-from app.answering.retrieving.retriever import Retriever
 from app.answering.states.strategy import Strategy
-from app.answering.understanding.catalogue_replies import CatalogueReplies
-from app.answering.understanding.documents.meant import DocumentsMeant
 from app.answering.understanding.followup.model import Rewriter
-from app.answering.understanding.understanding import Understanding
 from app.answering.verification.metered_models import Verification
 from app.db.answer_citations import AnswerCitationRepository
 from app.db.asked_questions import AskedQuestionRepository
-from app.db.catalogue import CatalogueRepository
 from app.db.chunks import ChunkRepository
-from app.db.collections import CollectionRepository
-from app.db.contents import ContentRepository
 from app.db.conversations import ConversationRepository
-from app.db.document_names import DocumentNames
 from app.db.index_generations import IndexGeneration
 from app.db.jobs import JobRepository
 from app.db.session import Database
@@ -45,12 +33,14 @@ from app.documents.adapters.faiss_vectors import FaissStores
 from app.documents.files import DocumentFiles
 from app.documents.index_ports import VectorStore, VectorStores, WordStore
 from app.documents.indexes import Indexes
+from app.documents.inline_reader import InlineReader
 from app.documents.passwords import JobPasswords
 from app.errors import SetupError
 from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
 from app.models.loading import load_embedder, load_generator, load_reader
 from app.server.embedder_swap import EmbedderStack
+from app.server.searching import InlineAnswers, OutcomesAlone, Searching, inline_limits
 from app.server.serving import Models
 from app.settings import Settings
 from app.telemetry.logs import logger
@@ -67,9 +57,10 @@ from retrieval.ports import CandidateJudge, ChunkingEmbedder, EntailmentJudge, R
 class Assembly:
     """Builds an `EmbedderStack` for any generation: everything that reads or writes the vectors of one embedder.
 
-    The fields are shared by all embedders. `parsers` is the number of files read at once, `configured` the embedder
-    of the settings. `generator` is the tokenizer, its revision and the engine that were loaded with it; `served_class`
-    says how well its model reads, as far as that is known when a question is asked.
+    The fields are shared by all embedders. `parsers` is the number of files read at once, `inline_extractor` reads
+    those sent with a question, `configured` is the embedder of the settings. `generator` is the tokenizer, its revision
+    and the engine that were loaded with it; `served_class` says how well its model reads, as far as that is known when
+    a question is asked.
 
     Example:
         >>> stack = assembly.stack_for(generation)
@@ -86,6 +77,7 @@ class Assembly:
     chunks: ChunkRepository
     lexical: WordStore
     extractor: Extractor
+    inline_extractor: Extractor
     parsers: int
     passwords: JobPasswords
     configured: ChunkingEmbedder
@@ -147,14 +139,21 @@ class Assembly:
             )
             indexes = Indexes(index, self.lexical)
             worker = Worker(ingestion, indexes=indexes, boot_id=self.ledger.boot_id, parsers=self.parsers)
+            inline_reader = InlineReader(
+                Pipeline(self.inline_extractor, chunker, embedder, timed=timed),
+                limits=inline_limits(self.settings),
+                dim=embedder.info.dim,
+            )
+            answerer, inline = self._answerer(embedder, index, reader, generator, inline_reader)
             return Models(
                 embedder=embedder,
                 engine=generator[2],
                 tokenizer=generator[0],
                 index=index,
                 lexical=self.lexical,
-                answerer=self._answerer(embedder, index, reader, generator),
+                answerer=answerer,
                 worker=worker,
+                inline=inline,
             )
 
         return EmbedderStack(embedder, chunker.embedding_text, open_index, assemble)
@@ -165,11 +164,11 @@ class Assembly:
         index: VectorStore,
         reader: SpanReader | None,
         generator: tuple[Tokenizer, str, Engine],
-    ) -> Answerer:
-        from retrieval.search import Search
-
+        inline_reader: InlineReader,
+    ) -> tuple[Answerer, InlineAnswers]:
+        """What answers from the stored documents, and from those that are sent with a question."""
         settings, ledger, (serving, revision, engine) = self.settings, self.ledger, generator
-        tokenizer = CachedTokenizer(serving)
+        tokenizer, limits = CachedTokenizer(serving), _limits(settings)
         conversations = Conversations(
             ConversationRepository(self.database, clock=ledger.seconds),
             count_tokens=tokenizer.count,
@@ -177,19 +176,17 @@ class Assembly:
             asked=self.asked,
         )
         citations = AnswerCitationRepository(self.database, clock=ledger.seconds)
-        catalogue, contents = CatalogueRepository(self.database), ContentRepository(self.database)
-        limits = _limits(settings)
         languages()  # read now, not while a question waits
-        meant = DocumentsMeant(catalogue)
-        search = Search(index, self.lexical, self.chunks, timed=timed)
-        finder = Finder(
-            search=search,
-            vectors=QuestionVectors(embedder),
+        by_model = settings.followup == "model" and not settings.extractive
+        searching = Searching(
+            embedder=embedder,
             reranker=self.reranker,
             rerank_candidates=settings.rerank_candidates,
             min_evidence=limits.min_evidence,
-            names=DocumentNames(self.database),
+            conversations=conversations,
+            rewriter=Rewriter(tokenizer=tokenizer) if by_model else None,
         )
+        stored = searching.over(self.database, chunks=self.chunks, dense=index, lexical=self.lexical)
         passage_reader, memo = PassageReader(embedder=embedder, reader=reader, judge=self.judge), Memo()
         quoting = Quoting(
             passage_reader=passage_reader, tokenizer=tokenizer, limits=limits, window=engine.info.context_window
@@ -210,26 +207,24 @@ class Assembly:
             )
 
         ways = {one: strategies(settings, one, quoting, generating) for one in ModelClass}
-        by_model = settings.followup == "model" and not settings.extractive
-        return Answerer(
-            understanding=Understanding(
-                conversations=conversations,
-                replies=CatalogueReplies(catalogue, meant),
-                rewriter=Rewriter(tokenizer=tokenizer) if by_model else None,
-                instructions=CollectionRepository(self.database).instructions,
-            ),
-            retriever=Retriever(
-                finder=finder,
-                overviews=Overviews(meant, catalogue, contents, min_evidence=limits.min_evidence),
-                min_evidence=limits.min_evidence,
-            ),
-            fitting=Fitting(contents),
+        meters = Meters(ledger=ledger, engine=engine, tokenizer_revision=revision)
+        answerer = Answerer(
+            understanding=stored.understanding,
+            retriever=stored.retriever,
+            fitting=stored.fitting,
             strategies=lambda: ways[self.served_class()],
             quoting=quoting,
-            meters=Meters(ledger=ledger, engine=engine, tokenizer_revision=revision),
+            meters=meters,
             closing=Closing(ledger=ledger, conversations=conversations, citations=citations),
             memo=memo,
         )
+        inline = InlineAnswers(
+            inline_reader,
+            searching=searching,
+            answerer=answerer,
+            closing=Closing(ledger=ledger, conversations=conversations, citations=OutcomesAlone(citations)),
+        )
+        return answerer, inline
 
 
 def _limits(settings: Settings) -> AnswerDefaults:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -53,6 +53,7 @@ _DELIVERY_SECONDS = 12.0  # a little more than the timeout of one delivery
 _FOLLOW_SECONDS = 1.0  # between two looks at a table that is nearly always empty
 _LEDGER_SECONDS = 300.0
 _WEEKLY_SECONDS = 60.0
+_INLINE_PARSERS = 2  # files sent with questions that are read at once; a process runs only while there are any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +199,10 @@ def _assembly(
     parsers = settings.parsers or min(2, len(os.sched_getaffinity(0)))
     extractor = ExtractorPool([ChildExtractor(limits, soffice=find_soffice()) for _ in range(parsers)])
     stack.callback(extractor.close)
+    inline_extractor = ExtractorPool(
+        [ChildExtractor(inline_extraction_limits(settings)) for _ in range(_INLINE_PARSERS)]
+    )
+    stack.callback(inline_extractor.close)
     begin("reranker, judge and verifier")
     return Assembly(
         settings=settings,
@@ -210,6 +215,7 @@ def _assembly(
         chunks=chunks,
         lexical=lexical,
         extractor=extractor,
+        inline_extractor=inline_extractor,
         parsers=parsers,
         passwords=foundation.passwords,
         configured=embedder,
@@ -244,6 +250,13 @@ def extraction_limits(settings: IngestionSettings) -> ExtractionLimits:
         seconds=settings.parse_seconds,
         memory_bytes=settings.parse_memory_mb << 20,
         ocr_pages=0 if settings.ocr == "off" else ExtractionLimits().ocr_pages,
+    )
+
+
+def inline_extraction_limits(settings: IngestionSettings) -> ExtractionLimits:
+    """What reading a file that was sent with a question may take; its scanned pages are not recognised."""
+    return replace(
+        extraction_limits(settings), text_chars=settings.inline_chars, pages=settings.inline_pages, ocr_pages=0
     )
 
 

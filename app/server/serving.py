@@ -23,6 +23,7 @@ from app.models.additions import ModelAdditions
 from app.outbound.model_servers import ModelServers
 from app.probing.probe import ModelProbe
 from app.server.background_loading import BackgroundLoading
+from app.server.searching import InlineAnswers
 from app.settings import Settings
 from app.suggestions.suggester import Suggester
 from generation.ports import Engine, Tokenizer
@@ -40,6 +41,7 @@ class Models:
     lexical: WordStore
     answerer: Answerer
     worker: Worker
+    inline: InlineAnswers
 
     @property
     def indexes(self) -> Indexes:

@@ -36,6 +36,19 @@ class IngestionSettings(BaseModel, frozen=True):
         description="Largest chunk, in embedder tokens; never above the embedder's own limit.",
     )
     chunk_overlap: int = Field(default=32, ge=0, le=1024, description="Tokens neighbouring chunks share.")
+    inline_mb: int = Field(
+        default=8, ge=1, le=32, description="Largest body of /v1/messages, with the documents sent in it, in MiB."
+    )
+    inline_documents: int = Field(
+        default=20, ge=0, le=1000, description="Most documents in the messages of one request; 0 refuses them."
+    )
+    inline_chars: int = Field(
+        default=500_000,
+        ge=1000,
+        le=20_000_000,
+        description="Most characters of the texts of all documents in one request; each request embeds them again.",
+    )
+    inline_pages: int = Field(default=200, ge=1, le=20_000, description="Most pages of a PDF in a request.")
     index_device: Literal["cpu", "cuda"] = Field(
         default="cpu",
         description="Where vectors are searched; cuda keeps a copy of the index on a GPU, needs FAISS built for it.",

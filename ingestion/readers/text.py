@@ -1,6 +1,7 @@
 """Reads plain text and source code: the canonical text is the file's text; blank lines separate blocks."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from ingestion.builder import PlacedBlock, TextBuilder
@@ -15,9 +16,19 @@ def read_text(path: Path, limits: ExtractionLimits) -> Extraction:
     Raises:
         IngestionError: See `ports.Extractor`.
     """
-    text = normalise(decode(path.read_bytes()))
+    return extraction_of([decode(path.read_bytes())], limits)
+
+
+def extraction_of(texts: Sequence[str], limits: ExtractionLimits) -> Extraction:
+    """The extraction of plain texts, one below the other with a blank line between; a blank one is left out.
+
+    Raises:
+        IngestionError: They have no text, or too much.
+    """
     builder = TextBuilder(limits)
-    builder.append_verbatim(text, paragraph_spans(text))
+    for text in map(normalise, texts):
+        if text.strip() or len(texts) == 1:
+            builder.append_verbatim(text, paragraph_spans(text))
     return builder.build(MediaType.TEXT)
 
 

@@ -112,7 +112,7 @@ STRATEGY = Change(
         ),
         "app/server/assembly.py": (
             ("    if settings.extractive:\n        return (quoting,)", "    return (Echoing(), quoting, generating)\n"),
-            ("from app.answering.fitting ", "from app.answering.echoing import Echoing\n"),
+            ("from app.answering.generating.cached_tokenizer ", "from app.answering.echoing import Echoing\n"),
         ),
     },
     works="""

@@ -100,6 +100,7 @@ class ScriptedModels:
             chunks=ChunkRepository(state.database),
             lexical=words,
             extractor=LocalExtractor(),
+            inline_extractor=LocalExtractor(),
             parsers=1,
             passwords=Passwords(),
             configured=self.embedder,

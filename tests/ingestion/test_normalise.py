@@ -1,9 +1,11 @@
 """ingestion.normalise removes invisible characters and nothing else."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 
-from ingestion.normalise import normalise
+from ingestion.normalise import normalise, origins
 from tests.ingestion.texts import hostile_text
 
 
@@ -55,3 +57,19 @@ def test_what_a_person_wrote_stays_as_it_is(text: str) -> None:
 )
 def test_invisible_characters_go(written: str, read: str) -> None:
     assert normalise(written) == read
+
+
+@settings(deadline=None, max_examples=50)
+@given(text=hostile_text)
+def test_each_character_has_its_origin_and_they_rise(text: str) -> None:
+    normalised = normalise(text)
+    at = origins(text, normalised)
+
+    assert len(at) == len(normalised) + 1
+    assert at[len(normalised)] == len(text)
+    assert all(before < after for before, after in pairwise(at))
+    assert all(text[at[place]] == char or char == "\n" for place, char in enumerate(normalised))
+
+
+def test_a_line_end_of_two_characters_is_one_and_what_is_removed_has_no_place() -> None:
+    assert list(origins("a\r\n\u00adb\r\u2028c", "a\nb\n\nc")) == [0, 1, 4, 5, 6, 7, 8]

@@ -17,6 +17,7 @@ class CallNumber(IntEnum):
     ANSWER = 2
     RERANK = 3
     FIRST_SUMMARY = 4
+    EMBED_PASSAGES = 96
     COMPARE = 97
     FIND_QUOTES = 98
     READ = 99
@@ -26,6 +27,7 @@ class CallNumber(IntEnum):
 KINDS = {
     Purpose.REWRITE: (CallNumber.REWRITE, Operation.REWRITE),
     Purpose.EMBED_QUERY: (CallNumber.EMBED_QUERY, Operation.EMBED_QUERY),
+    Purpose.EMBED_PASSAGES: (CallNumber.EMBED_PASSAGES, Operation.EMBED_DOC),
     Purpose.ANSWER: (CallNumber.ANSWER, Operation.CHAT),
     Purpose.RERANK: (CallNumber.RERANK, Operation.RERANK),
     Purpose.SUMMARISE: (CallNumber.FIRST_SUMMARY, Operation.REWRITE),

@@ -51,12 +51,17 @@ class Meter:
         engine: Engine,
         tokenizer_revision: str,
         started: float | None = None,
+        names_documents: bool = True,
     ) -> None:
-        """`tokenizer_revision` is that of the engine's prompts; `started` the second it was asked, now by default."""
+        """`tokenizer_revision` is that of the engine's prompts; `started` the second it was asked, now by default.
+
+        Without `names_documents` the ledger is told of no document: those of the question are stored nowhere.
+        """
         self._question = question
         self._ledger = ledger
         self._engine = engine
         self._tokenizer_revision = tokenizer_revision
+        self._names_documents = names_documents
         self.started = time.perf_counter() if started is None else started
         self._lock = threading.Lock()
         self._begun = Counter[Purpose]()
@@ -90,6 +95,7 @@ class Meter:
             engine=self._engine,
             tokenizer_revision=self._tokenizer_revision,
             started=self.started,
+            names_documents=self._names_documents,
         )
 
     def require_open(self) -> None:
@@ -280,7 +286,7 @@ class Meter:
             input_tokens=input_tokens,
             max_output_tokens=max_output_tokens,
             components=components or Components(),
-            documents=documents,
+            documents=documents if self._names_documents else (),
             collection_ids=question.scope.collection_ids or (),
         )
 
@@ -313,10 +319,23 @@ class Meters:
     >>> meter = meters.of(question)
     """
 
-    def __init__(self, *, ledger: Ledger, engine: Engine, tokenizer_revision: str) -> None:
+    def __init__(
+        self, *, ledger: Ledger, engine: Engine, tokenizer_revision: str, names_documents: bool = True
+    ) -> None:
+        """`names_documents` is as `Meter` has it."""
         self._ledger = ledger
         self._engine = engine
         self._tokenizer_revision = tokenizer_revision
+        self._names_documents = names_documents
+
+    def unnamed(self) -> "Meters":
+        """Those of questions whose documents are stored nowhere: the ledger is told of none."""
+        return Meters(
+            ledger=self._ledger,
+            engine=self._engine,
+            tokenizer_revision=self._tokenizer_revision,
+            names_documents=False,
+        )
 
     def of(self, question: Question) -> Meter:
         """The meter of the answer to a question, whose principal pays."""
@@ -325,4 +344,5 @@ class Meters:
             ledger=self._ledger,
             engine=self._engine,
             tokenizer_revision=self._tokenizer_revision,
+            names_documents=self._names_documents,
         )

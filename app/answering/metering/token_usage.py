@@ -13,6 +13,7 @@ class Purpose(StrEnum):
     """What a model call of an answer is for."""
 
     EMBED_QUERY = "embed_query"
+    EMBED_PASSAGES = "embed_passages"
     EXTRACT = "extract"
     LOCATE = "locate"
     COMPARE = "compare"

@@ -19,7 +19,7 @@ from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import ModelCall, Purpose
 from app.answering.question import Question
 from app.answering.retrieving.evidence import evidence_score
-from app.answering.retrieving.question_vectors import QuestionVector, QuestionVectors
+from app.answering.retrieving.question_vectors import PassageVectors, QuestionVector, QuestionVectors
 from app.errors import InvalidRequest
 from app.telemetry.timing import timed
 from retrieval.name_index import NamedDocument, without_names
@@ -78,11 +78,12 @@ class Finder:
         rerank_candidates: int = 20,
         min_evidence: float = 0.0,
         names: NamedDocuments | None = None,
+        passages: PassageVectors | None = None,
     ) -> None:
         """The best `rerank_candidates` hits are reranked; without a reranker the order of the search is kept.
 
         Preferred documents count only where one of their passages has at least `min_evidence`. Without `names` no
-        document is known by its name.
+        document is known by its name. `passages` embeds those that a search compares, where they are not embedded yet.
         """
         assert rerank_candidates >= 1, "the settings see to it"
         self._search = search
@@ -91,6 +92,7 @@ class Finder:
         self._candidates = rerank_candidates
         self._min_evidence = min_evidence
         self._names = names
+        self._passages = passages
 
     def find(self, question: Question, meter: Meter) -> FoundHits:
         """At most `question.top_k` hits, reranked unless the question forbids it or there is no reranker.
@@ -100,12 +102,15 @@ class Finder:
         Raises:
             InvalidRequest: The question requires reranking and no reranker is configured; no model was called.
             StoreUnavailable: Search or ledger cannot reach the database.
+            CallsClosed: Nobody waits for the answer any more; only where there are passages to embed.
         """
         if question.rerank and self._reranker is None:
             raise InvalidRequest(
                 "rerank: this server has no reranker; leave the field out, or set FOOTNOTE_RERANKER.", param="rerank"
             )
         vector = self._vectors.of(question, meter)
+        if self._passages is not None and question.mode is not SearchMode.LEXICAL:
+            self._passages.ready(meter)
         if self._reranker is None or question.rerank is False:
             hits = self._searched(question, vector, top_k=question.top_k)
             return FoundHits(_scoring(hits, question.min_score), vector)

@@ -1,4 +1,7 @@
-"""The vectors of questions: each is embedded at most once for an answer, and cached for those who ask it again."""
+"""The vectors of questions: each is embedded at most once for an answer, and cached for those who ask it again.
+
+And those of passages that were sent with a question: embedded for it, on its bill, and kept nowhere.
+"""
 
 from threading import Lock
 
@@ -7,6 +10,7 @@ from cachetools import LRUCache
 from app.answering.metering.meter import Meter
 from app.answering.metering.token_usage import Purpose
 from app.answering.question import Question
+from app.documents.inline_library import InlineLibrary
 from app.telemetry.timing import timed
 from retrieval.ports import Embedder, Vectors
 
@@ -72,3 +76,34 @@ class QuestionVector:
         if self._vector is None:
             self._vector = self._vectors.embedded(self._question, self._meter)
         return self._vector
+
+
+class PassageVectors:
+    """Embeds the passages of documents that were sent with a question, once and before the first search.
+
+    >>> PassageVectors(embedder, library).ready(meters.of(question))
+    >>> library.embedded
+    True
+    """
+
+    def __init__(self, embedder: Embedder, library: InlineLibrary) -> None:
+        """`embedder` embeds questions too."""
+        self._embedder = embedder
+        self._library = library
+
+    def ready(self, meter: Meter) -> None:
+        """Embed the passages, if they are not; `meter` meters it.
+
+        Raises:
+            EmbedderUnavailable: The model failed.
+            CallsClosed: Nobody waits for the answer any more.
+            BudgetExceeded, StoreUnavailable, StorageFull: The call was not reserved, and not made.
+        """
+        if self._library.embedded:
+            return
+        info, tokens, texts = self._embedder.info, self._library.tokens, self._library.passages
+        reading = meter.reading(Purpose.EMBED_PASSAGES, model=info.model, revision=info.revision, tokens=tokens)
+        with reading as on_batch, timed("embed_passages"):
+            # which passages a batch had is not told: their tokens are taken to be equally many
+            vectors = self._embedder.embed_documents(texts, on_batch=lambda done: on_batch(tokens * done // len(texts)))
+        self._library.add(vectors)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from app.answering.answers.answer import Answer, SourcesFound, TextDelta
 from app.answering.citing.citation import Citation
@@ -13,6 +13,7 @@ from app.api.anthropic.content_blocks import BlockCitation, BlockPiece, BlockTex
 from app.api.anthropic.schemas import (
     AnswerBlock,
     CharLocation,
+    Location,
     MessageBody,
     MessageFacts,
     MessageUsage,
@@ -35,8 +36,34 @@ EVENTS = (
 )
 
 
+class Numbers(Protocol):
+    """Numbers the documents of an answer from 0, and names the places of its passages in them.
+
+    `sources` says where the documents are.
+    """
+
+    @property
+    def sources(self) -> Literal["stored", "sent"]:
+        """See the class."""
+        ...
+
+    def add(self, document_ids: Iterable[str]) -> None:
+        """Number these documents, if they are new."""
+        ...
+
+    def locations(self, citation: Citation) -> list[Location]:
+        """Where a citation's passage is; nowhere where citations are not wanted."""
+        ...
+
+    def shown(self, citation: Citation) -> Citation:
+        """The footnote as it is told of."""
+        ...
+
+
 class DocumentNumbers:
-    """Numbers the documents of an answer from 0: those of its sources in their order, then further ones."""
+    """Numbers stored documents: those of an answer's sources in their order, then further ones."""
+
+    sources: Literal["stored"] = "stored"
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -46,7 +73,11 @@ class DocumentNumbers:
         for document_id in document_ids:
             self._numbers.setdefault(document_id, len(self._numbers))
 
-    def locations(self, citation: Citation) -> list[CharLocation | PageLocation]:
+    def shown(self, citation: Citation) -> Citation:
+        """The footnote as it is."""
+        return citation
+
+    def locations(self, citation: Citation) -> list[Location]:
         """Where a citation's passage is: its characters, and its pages where there are any."""
         self.add([citation.document_id])
         passage: dict[str, Any] = {
@@ -65,8 +96,9 @@ class DocumentNumbers:
 class MessageWriter:
     """Turns the events of one answer into pieces of blocks. `answer` is the answer once it has ended."""
 
-    def __init__(self) -> None:
-        self.documents = DocumentNumbers()
+    def __init__(self, documents: Numbers) -> None:
+        """`documents` numbers those of the answer."""
+        self.documents = documents
         self.answer: Answer | None = None
         self._blocks = ContentBlocks()
         self._told = 0
@@ -103,17 +135,18 @@ def message_of(writer: MessageWriter, pieces: Sequence[BlockPiece], usage: Token
         content=content,
         stop_reason=_stop_reason(answer),
         usage=MessageUsage.of(UsageBody.of(usage)),
-        footnote=_facts(answer),
+        footnote=_facts(answer, writer.documents),
     )
 
 
 class MessageStream:
     """The event stream of one request. `events` can be read once; `error_event` ends it after a failure."""
 
-    def __init__(self, choices: Several, *, model: str) -> None:
+    def __init__(self, choices: Several, *, model: str, documents: Numbers) -> None:
+        """`documents` numbers those of the answer."""
         self._choices = choices
         self._model = model
-        self._writer = MessageWriter()
+        self._writer = MessageWriter(documents)
         self._open: int | None = None
 
     async def events(self) -> AsyncGenerator[bytes, None]:
@@ -143,7 +176,7 @@ class MessageStream:
         answer = _ended(self._writer)
         usage = MessageUsage.of(UsageBody.of(await self._choices.usage([answer])))
         ended = {"stop_reason": _stop_reason(answer), "stop_sequence": None}
-        facts = _facts(answer).model_dump()
+        facts = _facts(answer, self._writer.documents).model_dump()
         yield _event("message_delta", delta=ended, usage=usage.model_dump(), footnote=facts)
         yield _event("message_stop")
 
@@ -176,12 +209,13 @@ def _stop_reason(answer: Answer) -> Any:
     return "max_tokens" if answer.finish_reason in {"length", "repetition"} else "end_turn"
 
 
-def _facts(answer: Answer) -> MessageFacts:
+def _facts(answer: Answer, documents: Numbers) -> MessageFacts:
     return MessageFacts(
         answered=answer.reason is None,
         reason=answer.reason,
         answer=answer.text,
-        citations=[CitationBody.of(citation) for citation in answer.citations],
+        sources=documents.sources,
+        citations=[CitationBody.of(documents.shown(citation)) for citation in answer.citations],
     )
 
 

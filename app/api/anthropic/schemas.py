@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from app.api.anthropic.content import MessageParam, Text, TextBlocks, text_of
 from app.api.openai.schemas.chat import FootnoteOptions
 from app.api.schemas.answers import CitationBody
 from app.api.schemas.bounds import MOST_FIELDS, MOST_TEXT, Id
@@ -13,7 +14,6 @@ from app.api.schemas.token_usage import UsageBody
 from app.api.schemas.unsupported import unsupported
 
 _Label = Annotated[str, StringConstraints(max_length=512)]
-_Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 _Stop = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
 _Unused = Annotated[dict[str, Any], Field(max_length=MOST_FIELDS)]
 
@@ -30,42 +30,6 @@ _NEVER = (
     "workspace_id",
 )
 """Parameters of the protocol that would change the answer, and cannot be served."""
-
-
-class TextBlock(RequestBody):
-    """A text block of a message or of the instructions; an answer's block can be sent back."""
-
-    type: Literal["text"] = Field(description="Only `text` is supported.")
-    text: _Text = Field(description="The text.")
-    citations: Annotated[list[_Unused], Field(max_length=1000, fail_fast=True)] | None = Field(
-        default=None, description="Accepted, so that an answer can be sent back; not used."
-    )
-    cache_control: _Unused | None = Field(
-        default=None, description="Accepted; common prefixes of a tenant's prompts are always cached."
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _only_text(cls, data: object) -> object:
-        if isinstance(data, dict) and data.get("type") != "text":
-            kind = str(data.get("type"))[:40]
-            raise unsupported("type", f"Content of the type '{kind}' is not supported: only text is.")
-        return data
-
-
-_Blocks = Annotated[list[TextBlock], Field(max_length=1000, fail_fast=True)]
-
-
-class MessageParam(RequestBody):
-    """A turn of the conversation."""
-
-    role: Literal["user", "assistant"] = Field(description="Role of the author.")
-    content: _Text | _Blocks = Field(description="The text.", examples=["How did revenue develop?"])
-
-    @property
-    def text(self) -> str:
-        """The content as one string."""
-        return text_of(self.content)
 
 
 class MessageMetadata(RequestBody):
@@ -92,7 +56,7 @@ class MessageRequest(SamplingFields):
         description="The last one is the question.",
         examples=[[{"role": "user", "content": "How did revenue develop?"}]],
     )
-    system: _Text | _Blocks | None = Field(default=None, description="Instructions for the answer.")
+    system: Text | TextBlocks | None = Field(default=None, description="Instructions for the answer.")
     stop_sequences: Annotated[list[_Stop], Field(max_length=4)] | None = Field(
         default=None, description="Up to four strings that end the answer."
     )
@@ -146,11 +110,6 @@ class MessageRequest(SamplingFields):
         return text_of(self.system or "")
 
 
-def text_of(content: "str | list[TextBlock]") -> str:
-    """The content as one string."""
-    return content if isinstance(content, str) else "".join(block.text for block in content)
-
-
 class _Location(BaseModel):
     """A cited passage, as every kind of location names it."""
 
@@ -158,24 +117,41 @@ class _Location(BaseModel):
 
     cited_text: str = Field(description="Exactly the document's text of the passage.")
     document_index: int = Field(description="Number of the document among those presented, from 0.", examples=[0])
-    document_title: str = Field(description="The document's name.", examples=["report.pdf"])
-    file_id: str = Field(description="The cited document.", examples=["doc_01k9"])
+    document_title: str | None = Field(
+        description="The document's name; null for one that was sent without a title.", examples=["report.pdf"]
+    )
+    file_id: str | None = Field(
+        description="The cited document; null for one that was sent with the request.", examples=["doc_01k9"]
+    )
 
 
 class CharLocation(_Location):
-    """A citation by characters of a document's canonical text."""
+    """A citation by characters of a document's canonical text, or of the text that was sent."""
 
     type: Literal["char_location"] = Field(default="char_location", description="Always `char_location`.")
-    start_char_index: int = Field(description="First character in the canonical text.", examples=[10233])
+    start_char_index: int = Field(description="Its first character.", examples=[10233])
     end_char_index: int = Field(description="One past its last character.", examples=[10291])
 
 
 class PageLocation(_Location):
-    """The pages of the same passage; it is behind the passage's `char_location`."""
+    """The pages of a passage; of a stored document it is behind the passage's `char_location`."""
 
     type: Literal["page_location"] = Field(default="page_location", description="Always `page_location`.")
     start_page_number: int = Field(description="First page, from 1.", examples=[4])
     end_page_number: int = Field(description="One past the last page.", examples=[5])
+
+
+class BlockLocation(_Location):
+    """A citation by blocks of a document that was sent as `content`: `cited_text` is all of their texts."""
+
+    type: Literal["content_block_location"] = Field(
+        default="content_block_location", description="Always `content_block_location`."
+    )
+    start_block_index: int = Field(description="First block, from 0.", examples=[2])
+    end_block_index: int = Field(description="One past the last block.", examples=[3])
+
+
+Location = CharLocation | PageLocation | BlockLocation
 
 
 class AnswerBlock(BaseModel):
@@ -185,7 +161,7 @@ class AnswerBlock(BaseModel):
 
     type: Literal["text"] = Field(default="text", description="Always `text`.")
     text: str = Field(description="The text, without markers.", examples=["Revenue rose by 12 %"])
-    citations: list[CharLocation | PageLocation] | None = Field(description="Its citations; null without any.")
+    citations: list[Location] | None = Field(description="Its citations; null without any.")
 
 
 class MessageUsage(BaseModel):
@@ -218,6 +194,10 @@ class MessageFacts(BaseModel):
 
     answered: bool = Field(description="Whether the documents answer the question.")
     reason: str | None = Field(description="The reason why not, as in /v1/ask; null where they do.", examples=[None])
+    sources: Literal["stored", "sent"] = Field(
+        description="`stored`: documents of Footnote; `sent`: those in the messages, which are kept nowhere, so that "
+        "the ids of `citations` name nothing."
+    )
     answer: str = Field(description="The answer with its markers.", examples=["Revenue rose by 12 % [1]."])
     citations: list[CitationBody] = Field(description="The footnotes as in /v1/ask, with support and verification.")
 

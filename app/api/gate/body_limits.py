@@ -11,14 +11,14 @@ KIB, MIB = 1 << 10, 1 << 20
 PUBLIC_BYTES = 16 * KIB
 """Largest body of a request without a key, in bytes: sign-ins and invitations."""
 
-JSON_BYTES = {BodyKind.JSON: MIB, BodyKind.TEXTS: 2 * MIB, BodyKind.FILE: 4 * MIB}
-"""Largest JSON body by kind, in bytes. A larger text is sent as a file, which is streamed to disk."""
+JSON_BYTES = {BodyKind.JSON: MIB, BodyKind.TEXTS: 2 * MIB, BodyKind.FILE: 4 * MIB, BodyKind.SENT: 8 * MIB}
+"""Largest JSON body by kind, in bytes; of `sent` unless the settings say otherwise. A larger text is sent as a file."""
 
 _FRAMING_BYTES = MIB  # of a multipart upload besides its file
 
 
-def body_limit(scope: Scope, *, file_bytes: int) -> int:
-    """The largest body of a request in bytes, where a file may have `file_bytes`.
+def body_limit(scope: Scope, *, file_bytes: int, sent_bytes: int = JSON_BYTES[BodyKind.SENT]) -> int:
+    """The largest body of a request in bytes, where a file may have `file_bytes`, one with documents `sent_bytes`.
 
     A route that reads JSON has the limit of JSON whatever the Content-Type says: it would hold the body in memory.
     """
@@ -26,6 +26,8 @@ def body_limit(scope: Scope, *, file_bytes: int) -> int:
     if rule.reach is RouteReach.PUBLIC:
         return PUBLIC_BYTES
     kind = json_kind(scope)
+    if kind is BodyKind.SENT:
+        return sent_bytes
     return file_bytes + _FRAMING_BYTES if kind is None else JSON_BYTES[kind]
 
 

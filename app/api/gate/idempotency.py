@@ -30,6 +30,8 @@ from app.telemetry.logs import logger
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotent-Replayed"
+UNKEPT = "unkept"
+"""The name in a request's state by which a route says that its response is stored nowhere, as one with a secret."""
 
 PARAMETER = {
     "name": HEADER,
@@ -158,7 +160,8 @@ class KeyClaim:
                 pieces.append(piece)
                 if worth and not message.get("more_body", False):
                     answer = KeptAnswer(status, media_type, b"".join(pieces))
-                    await self._settle(lambda: self._requests.keep(self._id, answer, secret=self._holds_secret))
+                    secret = self._holds_secret or UNKEPT in self._state
+                    await self._settle(lambda: self._requests.keep(self._id, answer, secret=secret))
             await send(message)
 
         return record

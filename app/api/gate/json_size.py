@@ -15,7 +15,12 @@ from app.access.routes import BodyKind
 MOST_COSTLY = 30_000
 """Objects, arrays, fields and fractions in a JSON body: parsing one costs as much as ten other values."""
 
-MOST_VALUES: Mapping[BodyKind, int] = {BodyKind.JSON: 100_000, BodyKind.TEXTS: 320_000, BodyKind.FILE: 50_000}
+MOST_VALUES: Mapping[BodyKind, int] = {
+    BodyKind.JSON: 100_000,
+    BodyKind.TEXTS: 320_000,
+    BodyKind.FILE: 50_000,
+    BodyKind.SENT: 50_000,
+}
 """Values in a JSON body by kind of route; 300,000 token ids may be embedded together."""
 
 

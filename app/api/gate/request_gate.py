@@ -129,7 +129,7 @@ class RequestGate:
         try:
             with timed("authenticate"):
                 await _authorize(scope, state)
-            limit = body_limit(scope, file_bytes=state.settings.max_upload_mb << 20)
+            limit = _limit(scope, state)
             allowed = until_revoked(send_named, state.access.authenticator, scope)
             body = bounded(received, limit=limit)
             if (kind := json_kind(scope)) is not None:
@@ -201,7 +201,7 @@ async def _authorize(scope: Scope, state: State) -> None:
         if (reason := refusal(caller.principal, method, path)) is not None:
             raise Forbidden(reason)
     declared = headers.get("content-length", "")
-    limit = body_limit(scope, file_bytes=state.settings.max_upload_mb << 20)
+    limit = _limit(scope, state)
     if declared.isdigit() and int(declared) > limit:
         raise _too_large(scope, limit=limit, file_bytes=state.settings.max_upload_mb << 20)
 
@@ -214,6 +214,12 @@ async def _caller(scope: Scope, access: AccessState, headers: Headers) -> Caller
         if is_token(secret):
             return await access.provider_tokens.caller(secret, address=str(client[0]) if client else "")
     return await access.authenticator.caller(headers, scope["method"])
+
+
+def _limit(scope: Scope, state: State) -> int:
+    """The largest body of a request, in bytes."""
+    settings = state.settings
+    return body_limit(scope, file_bytes=settings.max_upload_mb << 20, sent_bytes=settings.inline_mb << 20)
 
 
 def _too_large(scope: Scope, *, limit: int, file_bytes: int) -> TooLarge:

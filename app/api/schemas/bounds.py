@@ -23,6 +23,9 @@ LARGEST_INTEGER = 2**31 - 1
 MOST_DOCUMENT = 4 << 20
 """Characters of a document in JSON; a larger one is sent as a file."""
 
+MOST_SENT = 32 << 20
+"""Characters of a document inside a message; the setting of the largest such body is never above it."""
+
 MOST_METADATA = 64_000
 """Characters of metadata as JSON."""
 

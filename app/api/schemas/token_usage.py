@@ -29,7 +29,10 @@ class ComponentsBody(ResponseBody):
     question: int = Field(description="The question in the prompt.", examples=[17])
     context: int = Field(description="The sources in the prompt.", examples=[2090])
     completion: int = Field(description="Tokens generated as the answer.", examples=[41])
-    embedding: int = Field(description="Embedding the question to search for it.", examples=[12])
+    embedding: int = Field(
+        description="Embedding the question to search for it, and the passages of documents that were sent with it.",
+        examples=[12],
+    )
     reading: int = Field(
         description="Reading, ranking and summarising passages, and choosing quotes from them.", examples=[3182]
     )
@@ -41,7 +44,8 @@ class AuxiliaryBody(ResponseBody):
     """The model calls for one purpose other than answering."""
 
     purpose: str = Field(
-        description="`embed_query`, `extract`, `locate`, `compare`, `rerank`, `rewrite`, `summarise` or `verify`.",
+        description="`embed_query`, `embed_passages`, `extract`, `locate`, `compare`, `rerank`, `rewrite`, "
+        "`summarise` or `verify`.",
         examples=["embed_query"],
     )
     tokens: int = Field(description="Tokens read and, for `rewrite` and `summarise`, also generated.", examples=[12])
@@ -51,9 +55,9 @@ class CallBody(ResponseBody):
     """One model call, equal to its row of the ledger."""
 
     purpose: str = Field(
-        description="`answer`, or a purpose of `auxiliary`: `embed_query` embeds the question, `locate` reads passages "
-        "for the words that answer, `extract` chooses quotes, `compare` compares the likeliest of them, `rerank` ranks "
-        "passages.",
+        description="`answer`, or a purpose of `auxiliary`: `embed_query` embeds the question, `embed_passages` "
+        "those of documents that were sent with it, `locate` reads passages for the words that answer, `extract` "
+        "chooses quotes, `compare` compares the likeliest of them, `rerank` ranks passages.",
         examples=["locate"],
     )
     model: str = Field(
@@ -122,7 +126,7 @@ class UsageBody(ResponseBody):
                 question=parts.question,
                 context=parts.context,
                 completion=usage.answer_tokens,
-                embedding=usage.tokens_for(Purpose.EMBED_QUERY),
+                embedding=usage.tokens_for(Purpose.EMBED_QUERY, Purpose.EMBED_PASSAGES),
                 reading=usage.tokens_for(*_READING),
                 rewriting=usage.tokens_for(Purpose.REWRITE),
                 verification=usage.tokens_for(Purpose.VERIFY),

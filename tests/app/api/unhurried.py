@@ -99,6 +99,7 @@ def served(state: State, engine: Engine, *, deadline_s: float = 600.0, search: A
         lexical=unused,
         answerer=answerer,
         worker=unused,
+        inline=unused,
     )
     settings = state.settings.model_copy(update={"answer_deadline_s": deadline_s})
     running = state_with(state, models=models, settings=settings)

@@ -186,6 +186,7 @@ def _line(
             ledger=ledger,
             limits=ANY_EVIDENCE,
         )
+        unused: Any = None
         return Models(
             embedder=embedder,
             engine=engine,
@@ -194,6 +195,7 @@ def _line(
             lexical=lexical,
             answerer=answerer,
             worker=worker,
+            inline=unused,
         )
 
     return EmbedderStack(embedder, chunker.embedding_text, open_index, assemble)

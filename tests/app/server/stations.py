@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from app.answering.closing import Closing
 from app.answering.conversations.conversations import Conversations
 from app.answering.generating.model_class import ModelClass
 from app.answering.question import AnswerDefaults
@@ -15,9 +16,11 @@ from app.documents.adapters.faiss_vectors import FaissVectors
 from app.documents.adapters.word_index import WordIndex
 from app.documents.index_ports import VectorStore
 from app.documents.indexes import Indexes
+from app.documents.inline_reader import InlineReader
 from app.documents.passwords import JobPasswords, Passwords
 from app.jobs.attempt import Billing, Ingestion
 from app.jobs.worker import Worker
+from app.server.searching import InlineAnswers, OutcomesAlone, Searching, inline_limits
 from app.server.serving import Models
 from app.server.state import State
 from app.telemetry.timing import timed
@@ -28,6 +31,7 @@ from ingestion.pipeline import Pipeline
 from ingestion.ports import Extractor
 from retrieval.ports import Embedder, Reranker, SpanReader
 from retrieval.search import Search
+from tests.app.answering.absent import NoConversations, NoRecord
 from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.db.samples import generation_of
 from tests.generation.fakes import LetterTokenizer
@@ -102,8 +106,27 @@ def stations(
         passwords=Passwords() if passwords is None else passwords,  # an empty one is false
     )
     worker = Worker(ingestion, indexes=Indexes(index, lexical), boot_id=ledger.boot_id)
+    inline_reader = InlineReader(
+        Pipeline(extractor or LocalExtractor(), Chunker(word_piece(), max_tokens=64, overlap=8), embedder, timed=timed),
+        limits=inline_limits(state.settings),
+        dim=embedder.info.dim,
+    )
     found = search or Search(index, lexical, chunks, timed=timed)
     selects = selects or reader is not None or quotes is not QuotesAs.NOTHING or quote_unverified
+    kept = (
+        Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500)
+        if remembers
+        else NoConversations()
+    )
+    citations = AnswerCitationRepository(state.database, clock=ledger.seconds) if remembers else None
+    searching = Searching(
+        embedder=embedder,
+        reranker=reranker,
+        rerank_candidates=20,
+        min_evidence=limits.min_evidence,
+        conversations=kept,
+        rewriter=None,
+    )
     answerer = make_answerer(
         finder=Finder(search=found, vectors=QuestionVectors(embedder), reranker=reranker),
         engine=engine,
@@ -116,10 +139,8 @@ def stations(
         quote_unverified=quote_unverified,
         sure_quotes_answer=sure_quotes_answer,
         model_class=model_class,
-        conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500)
-        if remembers
-        else None,
-        citations=AnswerCitationRepository(state.database, clock=ledger.seconds) if remembers else None,
+        conversations=kept,
+        citations=citations,
     )
     return Models(
         embedder=embedder,
@@ -129,6 +150,14 @@ def stations(
         lexical=lexical,
         answerer=answerer,
         worker=worker,
+        inline=InlineAnswers(
+            inline_reader,
+            searching=searching,
+            answerer=answerer,
+            closing=Closing(
+                ledger=ledger, conversations=kept, citations=OutcomesAlone(citations) if citations else NoRecord()
+            ),
+        ),
     )
 
 

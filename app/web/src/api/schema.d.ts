@@ -236,7 +236,13 @@ export interface components {
        * Citations
        * @description Its citations; null without any.
        */
-      citations: (components["schemas"]["CharLocation"] | components["schemas"]["PageLocation"])[] | null;
+      citations:
+        | (
+            | components["schemas"]["CharLocation"]
+            | components["schemas"]["PageLocation"]
+            | components["schemas"]["BlockLocation"]
+          )[]
+        | null;
     };
     /**
      * AnswerBody
@@ -615,7 +621,7 @@ export interface components {
     AuxiliaryBody: {
       /**
        * Purpose
-       * @description `embed_query`, `extract`, `locate`, `compare`, `rerank`, `rewrite`, `summarise` or `verify`.
+       * @description `embed_query`, `embed_passages`, `extract`, `locate`, `compare`, `rerank`, `rewrite`, `summarise` or `verify`.
        * @example embed_query
        */
       purpose: string;
@@ -659,6 +665,54 @@ export interface components {
       status: components["schemas"]["FileState"];
       /** @description Its files that are still in the vector store, by status. */
       file_counts: components["schemas"]["FileCounts"];
+    };
+    /**
+     * BlockLocation
+     * @description A citation by blocks of a document that was sent as `content`: `cited_text` is all of their texts.
+     */
+    BlockLocation: {
+      /**
+       * Cited Text
+       * @description Exactly the document's text of the passage.
+       */
+      cited_text: string;
+      /**
+       * Document Index
+       * @description Number of the document among those presented, from 0.
+       * @example 0
+       */
+      document_index: number;
+      /**
+       * Document Title
+       * @description The document's name; null for one that was sent without a title.
+       * @example report.pdf
+       */
+      document_title: string | null;
+      /**
+       * File Id
+       * @description The cited document; null for one that was sent with the request.
+       * @example doc_01k9
+       */
+      file_id: string | null;
+      /**
+       * Type
+       * @description Always `content_block_location`.
+       * @default content_block_location
+       * @constant
+       */
+      type: "content_block_location";
+      /**
+       * Start Block Index
+       * @description First block, from 0.
+       * @example 2
+       */
+      start_block_index: number;
+      /**
+       * End Block Index
+       * @description One past the last block.
+       * @example 3
+       */
+      end_block_index: number;
     };
     /**
      * BoxesBody
@@ -1007,7 +1061,7 @@ export interface components {
     CallBody: {
       /**
        * Purpose
-       * @description `answer`, or a purpose of `auxiliary`: `embed_query` embeds the question, `locate` reads passages for the words that answer, `extract` chooses quotes, `compare` compares the likeliest of them, `rerank` ranks passages.
+       * @description `answer`, or a purpose of `auxiliary`: `embed_query` embeds the question, `embed_passages` those of documents that were sent with it, `locate` reads passages for the words that answer, `extract` chooses quotes, `compare` compares the likeliest of them, `rerank` ranks passages.
        * @example locate
        */
       purpose: string;
@@ -1104,7 +1158,7 @@ export interface components {
     };
     /**
      * CharLocation
-     * @description A citation by characters of a document's canonical text.
+     * @description A citation by characters of a document's canonical text, or of the text that was sent.
      */
     CharLocation: {
       /**
@@ -1120,16 +1174,16 @@ export interface components {
       document_index: number;
       /**
        * Document Title
-       * @description The document's name.
+       * @description The document's name; null for one that was sent without a title.
        * @example report.pdf
        */
-      document_title: string;
+      document_title: string | null;
       /**
        * File Id
-       * @description The cited document.
+       * @description The cited document; null for one that was sent with the request.
        * @example doc_01k9
        */
-      file_id: string;
+      file_id: string | null;
       /**
        * Type
        * @description Always `char_location`.
@@ -1139,7 +1193,7 @@ export interface components {
       type: "char_location";
       /**
        * Start Char Index
-       * @description First character in the canonical text.
+       * @description Its first character.
        * @example 10233
        */
       start_char_index: number;
@@ -1633,6 +1687,18 @@ export interface components {
       origin: "model" | "attributed";
     };
     /**
+     * Cites
+     * @description Whether an answer names the places of a document that it rests on.
+     */
+    Cites: {
+      /**
+       * Enabled
+       * @description The same for all documents of a request.
+       * @default false
+       */
+      enabled: boolean;
+    };
+    /**
      * ClarifyPartBody
      * @description The question back, which document is meant.
      */
@@ -1995,7 +2061,7 @@ export interface components {
       completion: number;
       /**
        * Embedding
-       * @description Embedding the question to search for it.
+       * @description Embedding the question to search for it, and the passages of documents that were sent with it.
        * @example 12
        */
       embedding: number;
@@ -2506,6 +2572,40 @@ export interface components {
      */
     DifferenceKind: "added" | "removed" | "altered" | "moved";
     /**
+     * DocumentBlock
+     * @description A document from which the question is answered. It is read for this request, and stored nowhere.
+     */
+    DocumentBlock: {
+      /**
+       * Type
+       * @description Always `document`.
+       * @constant
+       */
+      type: "document";
+      /** @description Its text. */
+      source: components["schemas"]["DocumentSource"];
+      /**
+       * Title
+       * @description What it is called.
+       * @example Annual report
+       */
+      title?: string | null;
+      /**
+       * Context
+       * @description Told to a language model that words the answer; never cited.
+       */
+      context?: string | null;
+      /** @description Left out is not enabled. */
+      citations?: components["schemas"]["Cites"] | null;
+      /**
+       * Cache Control
+       * @description Accepted; common prefixes of a tenant's prompts are always cached.
+       */
+      cache_control?: {
+        [key: string]: unknown;
+      } | null;
+    };
+    /**
      * DocumentBody
      * @description A document.
      */
@@ -2764,6 +2864,33 @@ export interface components {
       num_citations: number;
       /** @description Sum of both costs, as far as known. */
       cost: components["schemas"]["Money"];
+    };
+    /**
+     * DocumentSource
+     * @description A document's text, its PDF, or its text in blocks.
+     */
+    DocumentSource: {
+      /**
+       * Type
+       * @description `text` has `data` as plain text, `base64` has a PDF in it, `content` has text blocks.
+       * @enum {string}
+       */
+      type: "text" | "base64" | "content";
+      /**
+       * Media Type
+       * @description `text/plain` for `text`, `application/pdf` for `base64`.
+       */
+      media_type?: ("text/plain" | "application/pdf") | null;
+      /**
+       * Data
+       * @description The text, or the PDF in base64.
+       */
+      data?: string | null;
+      /**
+       * Content
+       * @description Text blocks, or one text.
+       */
+      content?: string | components["schemas"]["TextBlock"][] | null;
     };
     /**
      * DocumentStatus
@@ -5471,6 +5598,12 @@ export interface components {
        */
       reason: string | null;
       /**
+       * Sources
+       * @description `stored`: documents of Footnote; `sent`: those in the messages, which are kept nowhere, so that the ids of `citations` name nothing.
+       * @enum {string}
+       */
+      sources: "stored" | "sent";
+      /**
        * Answer
        * @description The answer with its markers.
        * @example Revenue rose by 12 % [1].
@@ -5506,10 +5639,10 @@ export interface components {
       role: "user" | "assistant";
       /**
        * Content
-       * @description The text.
+       * @description The text, and documents in messages of the user.
        * @example How did revenue develop?
        */
-      content: string | components["schemas"]["TextBlock"][];
+      content: string | (components["schemas"]["TextBlock"] | components["schemas"]["DocumentBlock"])[];
     };
     /**
      * MessageRequest
@@ -7258,7 +7391,7 @@ export interface components {
     };
     /**
      * PageLocation
-     * @description The pages of the same passage; it is behind the passage's `char_location`.
+     * @description The pages of a passage; of a stored document it is behind the passage's `char_location`.
      */
     PageLocation: {
       /**
@@ -7274,16 +7407,16 @@ export interface components {
       document_index: number;
       /**
        * Document Title
-       * @description The document's name.
+       * @description The document's name; null for one that was sent without a title.
        * @example report.pdf
        */
-      document_title: string;
+      document_title: string | null;
       /**
        * File Id
-       * @description The cited document.
+       * @description The cited document; null for one that was sent with the request.
        * @example doc_01k9
        */
-      file_id: string;
+      file_id: string | null;
       /**
        * Type
        * @description Always `page_location`.
@@ -10073,7 +10206,7 @@ export interface components {
     TextBlock: {
       /**
        * Type
-       * @description Only `text` is supported.
+       * @description `text`; a message may have documents too.
        * @constant
        */
       type: "text";

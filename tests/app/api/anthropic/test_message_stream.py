@@ -42,7 +42,7 @@ def test_a_passage_without_pages_has_characters_alone_and_a_new_document_the_nex
 
 
 def test_a_citation_is_told_as_soon_as_a_delta_has_it_and_its_marker_is_held_until_then() -> None:
-    writer = MessageWriter()
+    writer = MessageWriter(DocumentNumbers())
     cited = replace(FOOTNOTE, answer_start=5, answer_end=8)
 
     first = list(writer.pieces(TextDelta("Forty [1]", part=0)))
