@@ -366,6 +366,152 @@ export interface components {
      */
     AnswerResult: "answered" | "unsure" | "refused" | "failed" | "cancelled";
     /**
+     * AnswerTableBody
+     * @description A table without its rows.
+     */
+    AnswerTableBody: {
+      /**
+       * Id
+       * @description The table's id.
+       * @example table_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `table`.
+       * @default table
+       * @constant
+       */
+      object: "table";
+      /**
+       * Questions
+       * @description Its columns.
+       */
+      questions: components["schemas"]["TableColumnBody"][];
+      /**
+       * Documents
+       * @description The number of its documents, which are its rows.
+       * @example 200
+       */
+      documents: number;
+      /**
+       * Length
+       * @description How much each answer tells.
+       * @enum {string}
+       */
+      length: "short" | "normal" | "long";
+      /**
+       * User Id
+       * @description The user whom it belongs to.
+       * @example user_1
+       */
+      user_id: string;
+      /**
+       * Key Id
+       * @description The key that made it and pays; `openid` for a user without a key.
+       */
+      key_id: string;
+      /**
+       * State
+       * @description `running`; `stopped`, for the reason of `state_detail`: the key may not ask any more, or a budget has no room; `finished`: no cell waits.
+       * @example running
+       * @enum {string}
+       */
+      state: "running" | "stopped" | "finished";
+      /**
+       * State Detail
+       * @description Why it is stopped, or waits, in one sentence; null where it does not.
+       */
+      state_detail: string | null;
+      /** @description Cells by state. */
+      progress: components["schemas"]["TableProgressBody"];
+      /**
+       * Created At
+       * @description RFC 3339 UTC.
+       */
+      created_at: string;
+      /**
+       * Updated At
+       * @description When a cell was finished last, RFC 3339 UTC.
+       */
+      updated_at: string;
+    };
+    /**
+     * AnswerTablePage
+     * @description A table with a page of its rows.
+     */
+    AnswerTablePage: {
+      /**
+       * Id
+       * @description The table's id.
+       * @example table_01k9
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `table`.
+       * @default table
+       * @constant
+       */
+      object: "table";
+      /**
+       * Questions
+       * @description Its columns.
+       */
+      questions: components["schemas"]["TableColumnBody"][];
+      /**
+       * Documents
+       * @description The number of its documents, which are its rows.
+       * @example 200
+       */
+      documents: number;
+      /**
+       * Length
+       * @description How much each answer tells.
+       * @enum {string}
+       */
+      length: "short" | "normal" | "long";
+      /**
+       * User Id
+       * @description The user whom it belongs to.
+       * @example user_1
+       */
+      user_id: string;
+      /**
+       * Key Id
+       * @description The key that made it and pays; `openid` for a user without a key.
+       */
+      key_id: string;
+      /**
+       * State
+       * @description `running`; `stopped`, for the reason of `state_detail`: the key may not ask any more, or a budget has no room; `finished`: no cell waits.
+       * @example running
+       * @enum {string}
+       */
+      state: "running" | "stopped" | "finished";
+      /**
+       * State Detail
+       * @description Why it is stopped, or waits, in one sentence; null where it does not.
+       */
+      state_detail: string | null;
+      /** @description Cells by state. */
+      progress: components["schemas"]["TableProgressBody"];
+      /**
+       * Created At
+       * @description RFC 3339 UTC.
+       */
+      created_at: string;
+      /**
+       * Updated At
+       * @description When a cell was finished last, RFC 3339 UTC.
+       */
+      updated_at: string;
+      /** @description What the whole table costs so far. */
+      usage: components["schemas"]["TableUsageBody"];
+      /** @description A page of its rows, in their order. */
+      rows: components["schemas"]["Page_TableRowBody_"];
+    };
+    /**
      * ArchiveBody
      * @description The documents that a zip archive was unpacked into, one per file, and the skipped files.
      */
@@ -1798,6 +1944,24 @@ export interface components {
        * @description Replaces them.
        */
       instructions?: string | null;
+    };
+    /**
+     * ColumnBody
+     * @description A question, with a short name for its column.
+     */
+    ColumnBody: {
+      /**
+       * Name
+       * @description The column's name.
+       * @example Governing law
+       */
+      name: string;
+      /**
+       * Question
+       * @description It is asked of each document by itself.
+       * @example Which state's law governs the agreement?
+       */
+      question: string;
     };
     /**
      * ComparedChangeBody
@@ -6491,6 +6655,53 @@ export interface components {
       chunking_strategy?: components["schemas"]["AutoChunking"] | null;
     };
     /**
+     * NewTable
+     * @description Questions to ask of each document of a scope.
+     */
+    NewTable: {
+      /**
+       * Collection Ids
+       * @description Only these collections; null: every collection of the key.
+       */
+      collection_ids?: string[] | null;
+      /**
+       * Document Ids
+       * @description Only these documents.
+       */
+      document_ids?: string[] | null;
+      /**
+       * Filter
+       * @description MongoDB-style conditions on document metadata: `$eq $ne $in $nin $gt $gte $lt $lte $and $or $not`; an unknown operator is a 422. Applied during the search, not to its results.
+       * @example {
+       *       "year": {
+       *         "$gte": 2024
+       *       }
+       *     }
+       */
+      filter?: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Questions
+       * @description The columns, 20 at most: questions, or questions with names.
+       * @example [
+       *       "What is the notice period?",
+       *       {
+       *         "name": "Law",
+       *         "question": "Which law governs the agreement?"
+       *       }
+       *     ]
+       */
+      questions: (string | components["schemas"]["ColumnBody"])[];
+      /**
+       * Length
+       * @description How much each answer tells, as of `/v1/ask`.
+       * @default short
+       * @enum {string}
+       */
+      length: "short" | "normal" | "long";
+    };
+    /**
      * NewTenant
      * @description A tenant to create.
      */
@@ -7464,6 +7675,33 @@ export interface components {
        */
       next_cursor?: string | null;
     };
+    /** Page[AnswerTableBody] */
+    Page_AnswerTableBody_: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The items of this page.
+       */
+      data: components["schemas"]["AnswerTableBody"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       * @example false
+       */
+      has_more: boolean;
+      /**
+       * Next Cursor
+       * @description Pass as `cursor` to get the next page; null on the last.
+       * @example null
+       */
+      next_cursor?: string | null;
+    };
     /** Page[AuditBody] */
     Page_AuditBody_: {
       /**
@@ -7856,6 +8094,33 @@ export interface components {
        * @description The items of this page.
        */
       data: components["schemas"]["PriceBody"][];
+      /**
+       * Has More
+       * @description Whether another page follows.
+       * @example false
+       */
+      has_more: boolean;
+      /**
+       * Next Cursor
+       * @description Pass as `cursor` to get the next page; null on the last.
+       * @example null
+       */
+      next_cursor?: string | null;
+    };
+    /** Page[TableRowBody] */
+    Page_TableRowBody_: {
+      /**
+       * Object
+       * @description Always `list`.
+       * @default list
+       * @constant
+       */
+      object: "list";
+      /**
+       * Data
+       * @description The items of this page.
+       */
+      data: components["schemas"]["TableRowBody"][];
       /**
        * Has More
        * @description Whether another page follows.
@@ -10070,6 +10335,228 @@ export interface components {
        * @description Exactly `content[start_char:end_char]`.
        */
       text: string;
+    };
+    /**
+     * TableAnswerBody
+     * @description The answer of a cell.
+     */
+    TableAnswerBody: {
+      /**
+       * Id
+       * @description The request of the answer, by which the ledger has its calls.
+       * @example req_01k9
+       */
+      id: string;
+      /**
+       * Answered
+       * @description Whether the question is answered, with footnotes.
+       */
+      answered: boolean;
+      /**
+       * Verified
+       * @description Whether every footnote is verified.
+       */
+      verified: boolean;
+      /**
+       * Probability
+       * @description The probability that it is answered; null: nothing estimated it.
+       */
+      probability: number | null;
+      /**
+       * Reason
+       * @description Why it is not answered, as in an answer; null where it is.
+       */
+      reason: string | null;
+      /**
+       * Answer
+       * @description The text.
+       * @example > This Agreement is governed by the laws of Ohio. [1]
+       */
+      answer: string;
+      /**
+       * Value
+       * @description The words of the document that answer, where a few do.
+       * @example Ohio
+       */
+      value: string | null;
+      /**
+       * Model
+       * @description The model that wrote the text, or chose the quotes.
+       */
+      model: string;
+      /**
+       * Citations
+       * @description Its footnotes, with the fields that they have in an answer.
+       */
+      citations: {
+        [key: string]: unknown;
+      }[];
+      /**
+       * Created At
+       * @description RFC 3339 UTC.
+       * @example 2026-11-29T10:00:00.000Z
+       */
+      created_at: string;
+    };
+    /**
+     * TableCellBody
+     * @description One question, asked of one document.
+     */
+    TableCellBody: {
+      /**
+       * State
+       * @description `waiting`, `asking`; `answered` with footnotes; `unsure`: its footnotes are the nearest passages; `refused`: the document does not say it; `failed`, for the reason of `error`.
+       * @example answered
+       * @enum {string}
+       */
+      state: "waiting" | "asking" | "answered" | "unsure" | "refused" | "failed";
+      /**
+       * Error
+       * @description Why it failed, or is asked again, in one sentence; null where it does not.
+       */
+      error: string | null;
+      /** @description The answer; null before there is one, and where it failed. */
+      answer: components["schemas"]["TableAnswerBody"] | null;
+    };
+    /**
+     * TableColumnBody
+     * @description A column of a table.
+     */
+    TableColumnBody: {
+      /**
+       * Name
+       * @description Its name.
+       * @example Governing law
+       */
+      name: string;
+      /**
+       * Question
+       * @description It is asked of each document by itself.
+       */
+      question: string;
+    };
+    /**
+     * TableDeletedBody
+     * @description A table was deleted.
+     */
+    TableDeletedBody: {
+      /**
+       * Id
+       * @description Its id.
+       */
+      id: string;
+      /**
+       * Object
+       * @description Always `table`.
+       * @default table
+       * @constant
+       */
+      object: "table";
+      /**
+       * Deleted
+       * @description Always true.
+       * @default true
+       */
+      deleted: boolean;
+    };
+    /**
+     * TableProgressBody
+     * @description Cells by state; they sum to `total`.
+     */
+    TableProgressBody: {
+      /**
+       * Total
+       * @description All cells: questions times documents.
+       * @example 1600
+       */
+      total: number;
+      /**
+       * Waiting
+       * @description Not asked yet, or to be asked again.
+       */
+      waiting: number;
+      /**
+       * Asking
+       * @description Being asked.
+       */
+      asking: number;
+      /**
+       * Answered
+       * @description Answered with footnotes.
+       */
+      answered: number;
+      /**
+       * Unsure
+       * @description With the nearest passages only.
+       */
+      unsure: number;
+      /**
+       * Refused
+       * @description Of documents that do not say it.
+       */
+      refused: number;
+      /**
+       * Failed
+       * @description That could not be asked.
+       */
+      failed: number;
+    };
+    /**
+     * TableRowBody
+     * @description A document's row.
+     */
+    TableRowBody: {
+      /**
+       * Document Id
+       * @description The document.
+       * @example doc_01k9
+       */
+      document_id: string;
+      /**
+       * Filename
+       * @description Its name when the table was made.
+       * @example supply-agreement.pdf
+       */
+      filename: string;
+      /**
+       * Cells
+       * @description Its cells, in the order of the questions.
+       */
+      cells: components["schemas"]["TableCellBody"][];
+      /** @description What the row costs so far. */
+      usage: components["schemas"]["TableUsageBody"];
+    };
+    /**
+     * TableUsageBody
+     * @description The model calls on the ledger, of cells that were asked again all of them.
+     */
+    TableUsageBody: {
+      /**
+       * Prompt Tokens
+       * @description Tokens that they read.
+       * @example 48120
+       */
+      prompt_tokens: number;
+      /**
+       * Completion Tokens
+       * @description Tokens that they wrote; 0 for quotes.
+       * @example 0
+       */
+      completion_tokens: number;
+      /**
+       * Total Tokens
+       * @description Sum of both.
+       * @example 48120
+       */
+      total_tokens: number;
+      /** @description Cost of the calls that have a price. */
+      cost: components["schemas"]["Money"];
+      /**
+       * Num Unpriced
+       * @description Number of calls without a price.
+       * @example 0
+       */
+      num_unpriced: number;
     };
     /**
      * TenantBody
