@@ -157,6 +157,7 @@ mutate: mutate-ledger
 	$(BIN)/python -m tests.mutations.presence $(ARGS)
 	$(BIN)/python -m tests.mutations.security $(ARGS)
 	$(BIN)/python -m tests.mutations.stores $(ARGS)
+	$(BIN)/python -m tests.mutations.tables $(ARGS)
 
 # Trains the default generator's adapter; goes on where it stopped.
 ADAPTER ?= build/grounded-smollm2-135m

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutations import deliveries, jobs, ledger, presence, security, stores
+from tests.mutations import deliveries, jobs, ledger, presence, security, stores, tables
 from tests.mutations.planting import Bug
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -12,7 +12,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.parametrize(
     "bug",
-    [*deliveries.BUGS, *jobs.BUGS, *ledger.BUGS, *presence.BUGS, *security.BUGS, *stores.BUGS],
+    [*deliveries.BUGS, *jobs.BUGS, *ledger.BUGS, *presence.BUGS, *security.BUGS, *stores.BUGS, *tables.BUGS],
     ids=lambda bug: bug.name,
 )
 def test_a_planted_bug_fits_the_code(bug: Bug) -> None:
