@@ -151,7 +151,6 @@ ROUTES: tuple[RouteRule, ...] = (
     RouteRule("GET PATCH DELETE", "/v1/watches/{watch_id}", _READER),
     RouteRule("GET", "/v1/watches/{watch_id}/events", _READER),
     RouteRule("GET POST", "/v1/tables", _READER),
-    RouteRule("GET", "/v1/tables/{table_id}.csv", _READER),
     RouteRule("GET DELETE", "/v1/tables/{table_id}", _READER),
     RouteRule("POST", "/v1/tables/{table_id}/resume", _READER),
     RouteRule("GET", "/v1/usage", _READER),

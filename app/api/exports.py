@@ -129,7 +129,7 @@ def exported(
     form = wanted(request)
     if form is None:
         return JSONResponse(report(query))
-    _refuse_pages(request)
+    refuse_pages(request)
     end = closed_second(ledger, query.start, query.end)
     start = query.start
     if isinstance(query, ReportQuery):
@@ -165,7 +165,7 @@ def exported_pages(
     form = wanted(request)
     if form is None:
         return JSONResponse(page())
-    _refuse_pages(request)
+    refuse_pages(request)
     return _file(form, table, pages(), start=start, end=end, numbers=numbers)
 
 
@@ -207,7 +207,12 @@ def exported_list(
     return exported_pages(request, table, lambda: page(limit, cursor), every, start=0, end=end, numbers=())
 
 
-def _refuse_pages(request: Request) -> None:
+def refuse_pages(request: Request) -> None:
+    """Check that a file is wanted as a whole.
+
+    Raises:
+        InvalidRequest: The request names a page of it.
+    """
     for param in ("limit", "page", "cursor"):
         if param in request.query_params:
             raise InvalidRequest(f"A file has the whole range; leave out {param}.", param=param)

@@ -3,12 +3,12 @@
 import time
 from collections.abc import Iterator
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from app.answer_tables.sheet import sheet
 from app.api.dependencies import CorpusDep, Cursor, HistoryDep, Limit, PrincipalDep, SettingsDep, scope_for
-from app.api.exports import ExportStream
+from app.api.exports import ExportStream, refuse_pages, wanted
 from app.api.schemas.bounds import Id
 from app.api.schemas.shape import Page, problems
 from app.api.schemas.tables import (
@@ -24,6 +24,7 @@ from app.server.state import History
 from app.types import Principal
 
 _ROWS_AT_ONCE = 100
+_FILE = ".csv"  # behind the id of a table
 
 router = APIRouter(tags=["tables"])
 
@@ -54,39 +55,40 @@ def list_tables(
     return Page(data=list(map(AnswerTableBody.of, found)), has_more=next_cursor is not None, next_cursor=next_cursor)
 
 
-# before the route of a table, whose pattern its path has, too
 @router.get(
-    "/v1/tables/{table_id}.csv",
-    summary="A table as a file",
-    response_class=Response,
+    "/v1/tables/{table_id}",
+    response_model=AnswerTablePage,
+    summary="Read a table",
     responses={
-        200: {"description": "CSV (RFC 4180).", "content": {"text/csv": {"schema": {"type": "string"}}}},
-        **problems(404, 503),
+        200: {
+            "description": "JSON; with `.csv` behind the id, or `Accept: text/csv`, a streamed file (RFC 4180).",
+            "content": {"text/csv": {"schema": {"type": "string"}}},
+        },
+        **problems(404, 422, 503),
     },
 )
-def export_table(table_id: Id, history: HistoryDep, principal: PrincipalDep) -> Response:
-    """A row for each document; for each question the answer, its state, the page and the quote of its first footnote.
-
-    Of a table that is not finished, the cells that wait are empty and say so. A text that a spreadsheet could run as a
-    formula has an apostrophe before it.
-    """
-    table, _ = history.tables.get(table_id, principal=principal)
-    pieces = sheet(table, _pages(history, table_id, principal))
-    return ExportStream(pieces, "csv", subject="table", start=int(table.created_at), end=int(time.time()))
-
-
-@router.get("/v1/tables/{table_id}", summary="Read a table", responses=problems(404, 422, 503))
 def read_table(
     table_id: Id,
+    request: Request,
     history: HistoryDep,
     settings: SettingsDep,
     principal: PrincipalDep,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> AnswerTablePage:
-    """Its progress, its bill, and a page of its rows: `limit` and `cursor` are of the rows."""
-    table, bill = history.tables.get(table_id, principal=principal)
-    found, next_cursor = history.tables.rows(table_id, principal=principal, limit=limit, cursor=cursor)
+) -> AnswerTablePage | Response:
+    """Its progress, its bill, and a page of its rows: `limit` and `cursor` are of the rows.
+
+    The file has all rows, one for each document; for each question the answer, its state, and the page and the quote of
+    its first footnote. Cells that wait are empty and say so. A text that a spreadsheet could run as a formula has an
+    apostrophe before it.
+    """
+    stem = table_id.removesuffix(_FILE)
+    table, bill = history.tables.get(stem, principal=principal)
+    if stem != table_id or wanted(request) == "csv":
+        refuse_pages(request)
+        pieces = sheet(table, _pages(history, stem, principal))
+        return ExportStream(pieces, "csv", subject="table", start=int(table.created_at), end=int(time.time()))
+    found, next_cursor = history.tables.rows(stem, principal=principal, limit=limit, cursor=cursor)
     rows = Page[TableRowBody](
         data=[TableRowBody.of(row, settings.currency) for row in found],
         has_more=next_cursor is not None,

@@ -34,6 +34,9 @@ COMMANDS = {
     "ask": CommandEntry(
         "ask", "Ask your documents. The answer streams; its footnotes follow with file, page and quoted passage."
     ),
+    "table": CommandEntry(
+        "table", "Ask the same questions of many documents, and write a CSV with a row for each document."
+    ),
     "search": CommandEntry("ask", "Find passages without generating an answer."),
     "audit": CommandEntry("audit", "List administrators' actions, newest first."),
     "check": CommandEntry(

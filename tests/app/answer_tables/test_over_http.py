@@ -106,6 +106,10 @@ def test_a_table_fills_and_is_read_and_downloaded(house: House) -> None:
     assert first["Fee"] == answer["value"] or first["Fee"] == answer["answer"]
     assert first["Fee (state)"] in {"answered", "confirmed"}
     assert first[f"{COLOUR} (state)"] == "refused"
+    asked_for = house.client.get(f"/v1/tables/{made['id']}", headers={**house.key, "Accept": "text/csv"})
+    assert list(csv.DictReader(io.StringIO(asked_for.text, newline=""))) == [first, second]
+    part = house.client.get(f"/v1/tables/{made['id']}.csv?limit=1", headers=house.key)
+    assert part.status_code == 422, "a file is whole"
     assert int(second["tokens"]) == found["rows"]["data"][1]["usage"]["total_tokens"]
 
 

@@ -45,7 +45,6 @@ MATRIX = {
     ("GET", "/v1/watches/{watch_id}/events"): Role.READER,
     ("POST", "/v1/tables"): Role.READER,
     ("GET", "/v1/tables"): Role.READER,
-    ("GET", "/v1/tables/{table_id}.csv"): Role.READER,
     ("GET", "/v1/tables/{table_id}"): Role.READER,
     ("DELETE", "/v1/tables/{table_id}"): Role.READER,
     ("POST", "/v1/tables/{table_id}/resume"): Role.READER,

@@ -113,6 +113,17 @@ def test_a_claim_of_a_living_process_stands_and_one_of_a_gone_process_is_fenced(
     assert not first.finish(lost, ANSWERED)
 
 
+def test_a_claim_that_ended_without_a_finding_is_free_for_the_same_process(station: Station) -> None:
+    station.table(documents=1, columns=1)
+    cells = station.cells_of("boot_1")
+    lost, again = claimed_by(cells), claimed_by(cells)
+
+    assert (again.claim, again.attempts) == (lost.claim + 1, lost.attempts + 1)
+    assert not cells.holds(lost)
+    assert not cells.finish(lost, ANSWERED)
+    assert cells.finish(again, ANSWERED)
+
+
 def test_a_process_that_others_have_buried_claims_nothing(station: Station) -> None:
     station.table()
     buried = TableCells(station.database, OwnProcess.alone("boot_1", clock=station.clock), may_claim=lambda _: False)
