@@ -201,6 +201,17 @@ def test_nothing_of_what_was_sent_is_stored_or_logged(openai_service: Service, c
     assert not [path for path in stored if secret.encode() in path.read_bytes()]
 
 
+def test_an_idempotency_key_keeps_no_answer_about_what_was_sent(client: anthropic.Anthropic) -> None:
+    once = {**asking(text(SHIPS)), "extra_headers": {"Idempotency-Key": "sent-once"}}
+
+    assert places(client.messages.create(**once))
+    with pytest.raises(anthropic.ConflictError) as again:
+        client.messages.create(**once)
+
+    body: Any = again.value.body
+    assert body["type"] == "urn:footnote:problem:answer-not-kept"
+
+
 @pytest.mark.parametrize(
     ("source", "named"),
     [
