@@ -13,7 +13,8 @@ def test_signing_keys_go_on_the_way_down(migrated_database: Database) -> None:
         connection.execute(sa.insert(signing_key).values(row))
 
     downgrade(migrated_database, "0044")
-    assert "signing_key" not in sa.inspect(migrated_database.engine).get_table_names()
+    with migrated_database.read() as connection:
+        assert "signing_key" not in sa.inspect(connection).get_table_names()
     upgrade(migrated_database)
 
     with migrated_database.read() as connection:

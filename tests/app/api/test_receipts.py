@@ -84,27 +84,34 @@ def test_whoever_reads_a_shared_conversation_gets_its_receipts_until_it_is_share
     assert served.client.get(receipt, headers=ann).status_code == 404
 
 
-def test_of_a_document_that_the_key_does_not_reach_any_more_only_the_id_is_told(served: Receipted) -> None:
-    collection = served.client.post("/v1/collections", json={"name": "reached"}).json()["id"]
-    other = served.client.post("/v1/collections", json={"name": "other"}).json()["id"]
-    text = "The pilot logged forty ships in August.\n"
-    document = served.upload(text, "august.txt", collection_id=collection)
-    made = served.client.post("/v1/admin/keys", json={"name": "limited", "collections": [collection]}).json()
-    headers = {"Authorization": f"Bearer {made['secret']}"}
-    answer = served.ask("How many ships did the pilot log in August?", by=QUOTING, headers=headers)
-    assert served.receipt(answer["id"], headers=headers)["answer"]["text"] == answer["answer"]
+def test_of_a_document_that_the_key_does_not_reach_any_more_only_the_id_is_told(tmp_path: Path) -> None:
+    with receipted(tmp_path / "data") as served:
+        collection = served.client.post("/v1/collections", json={"name": "reached"}).json()["id"]
+        other = served.client.post("/v1/collections", json={"name": "other"}).json()["id"]
+        text = "The pilot logged forty ships in August.\n"
+        document = served.upload(text, "august.txt", collection_id=collection)
+        made = served.client.post("/v1/admin/keys", json={"name": "limited", "collections": [collection]}).json()
+        headers = {"Authorization": f"Bearer {made['secret']}"}
+        answer = served.ask("How many ships did the pilot log in August?", by=QUOTING, headers=headers)
+        assert served.receipt(answer["id"], headers=headers)["answer"]["text"] == answer["answer"]
 
-    changed = served.client.patch(f"/v1/admin/keys/{made['id']}", json={"collections": [other]})
-    assert changed.status_code == 200, changed.text
-    receipt = served.receipt(answer["id"], headers=headers)
+        changed = served.client.patch(f"/v1/admin/keys/{made['id']}", json={"collections": [other]})
+        assert changed.status_code == 200, changed.text
+        receipt = served.receipt(answer["id"], headers=headers)
 
-    assert "pilot logged" not in json.dumps(receipt)
-    assert "august.txt" not in json.dumps(receipt)
-    assert (receipt["answer"]["text"], receipt["answer"]["parts"], receipt["answer"]["withheld"]) == (None, [], True)
-    assert receipt["documents"] == []
-    assert receipt["withheld"] == [{"document_id": document, "version": 1, "reason": "not_readable", "footnotes": [1]}]
-    assert fails(served, receipt) == []
-    assert served.receipt(answer["id"])["answer"]["text"] == answer["answer"], "the administrator still reads it"
+        assert "pilot logged" not in json.dumps(receipt)
+        assert "august.txt" not in json.dumps(receipt)
+        assert (receipt["answer"]["text"], receipt["answer"]["parts"], receipt["answer"]["withheld"]) == (
+            None,
+            [],
+            True,
+        )
+        assert receipt["documents"] == []
+        assert receipt["withheld"] == [
+            {"document_id": document, "version": 1, "reason": "not_readable", "footnotes": [1]}
+        ]
+        assert fails(served, receipt) == []
+        assert served.receipt(answer["id"])["answer"]["text"] == answer["answer"], "the administrator still reads it"
 
 
 def test_of_a_deleted_document_the_kept_words_stay_and_no_hash_is_told(tmp_path: Path) -> None:
@@ -153,7 +160,8 @@ def test_an_adjustment_is_a_row_of_later_receipts(tmp_path: Path) -> None:
         answer = served.ask()["id"]
         before = served.receipt(answer)
         served.price()
-        body = {"start_time": 0, "end_time": int(served.state.usage.ledger.seconds()) + 1, "reason": "priced late"}
+        times = {"start_time": 0, "end_time": int(served.state.usage.ledger.seconds()) + 1}
+        body = {**times, "reason": "priced late", "dry_run": False}
         rerated = served.client.post("/v1/admin/prices/rerate", json=body)
         assert rerated.status_code == 200, rerated.text
         after = served.receipt(answer)

@@ -1,4 +1,4 @@
-"""The keys that sign receipts: one for all processes of a database, sealed, and of retired ones the public key alone."""
+"""The keys that sign receipts: one for all processes of a database, sealed; of retired ones the public key alone."""
 
 from pathlib import Path
 from threading import Barrier, Thread
@@ -116,9 +116,8 @@ def test_thumbprints_and_signatures_are_those_of_the_standards() -> None:
 
     assert thumbprint(public) == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
     # RFC 8785, section 3.2.3
-    assert (
-        canonical({"\u20ac": "Euro", "\r": 1e30, "1": [56.0, 4.5]}) == '{"\\r":1e+30,"1":[56,4.5],"€":"Euro"}'.encode()
-    )
+    expected = '{"\\r":1e+30,"1":[56,4.5],"€":"Euro"}'
+    assert canonical({"\u20ac": "Euro", "\r": 1e30, "1": [56.0, 4.5]}) == expected.encode()
     receipt = signed({"format": "x"}, private)
     assert signer_of(receipt) == public
     with pytest.raises(NotSigned, match="no canonical form"):
