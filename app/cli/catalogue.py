@@ -31,6 +31,9 @@ COMMANDS = {
     "compare": CommandEntry(
         "compare", "Compare two versions of a document, or two documents: what was added, removed, altered or moved."
     ),
+    "verify": CommandEntry(
+        "verify", "Verify the receipt of an answer, without a server, a network or a data directory."
+    ),
     "ask": CommandEntry(
         "ask", "Ask your documents. The answer streams; its footnotes follow with file, page and quoted passage."
     ),

@@ -1,4 +1,4 @@
-"""`footnote keys create|list|rotate|revoke`."""
+"""`footnote keys create|list|rotate|revoke|rotate-signing`."""
 
 from typing import Annotated, Any
 
@@ -65,3 +65,11 @@ def revoke(context: typer.Context, key_id: Annotated[str, typer.Argument(help="T
     with connect(context.obj) as client:
         client.call("DELETE", f"/v1/admin/keys/{key_id}")
     Console().print("Revoked.")
+
+
+@commands.command("rotate-signing")
+def rotate_signing(context: typer.Context) -> None:
+    """Sign receipts with a new key; the public keys before it stay listed, so that older receipts verify."""
+    with connect(context.obj) as client:
+        key = client.call("POST", "/v1/admin/signing-keys/rotate")
+    Console().print(f"Receipts are signed with {key['kid']} from now on.", soft_wrap=True)

@@ -90,6 +90,21 @@ class ContentRepository:
         media_type: str | None = row.media_type
         return media_type
 
+    def version(
+        self,
+        document_id: str,
+        *,
+        tenant_id: str,
+        collections: tuple[str, ...] | None = None,
+        version: int | None = None,
+    ) -> DocumentVersion:
+        """A version, without its text.
+
+        Raises:
+            NotFound: As `text`.
+        """
+        return _to_version(self._version(document_id, tenant_id, collections, version, *_VERSION))
+
     def structure(
         self,
         document_id: str,

@@ -155,6 +155,20 @@ class ConversationRepository:
             rows = connection.execute(query if newest is None else query.limit(newest)).all()
         return tuple(to_turn(row) for row in reversed(rows))
 
+    def turn(self, request_id: str, *, principal: Principal) -> KeptTurn:
+        """The turn with the answer to a request, of a conversation that the caller may read.
+
+        Raises:
+            NotFound: No such answer is kept for this caller.
+        """
+        query = TURNS.join(conversation, conversation.c.id == conversation_turn.c.conversation_id)
+        mine = conversation_turn.c.request_id == request_id, _readable(reach_of(principal))
+        with self._database.read() as connection:
+            row = connection.execute(query.where(*mine)).one_or_none()
+        if row is None:
+            raise NotFound("There is no such answer, or it is not kept: those of conversations and responses are.")
+        return to_turn(row)
+
     def deleted_documents(self, turns: Iterable[KeptTurn], *, tenant_id: str) -> tuple[str, ...]:
         """The ids of the documents that the turns cite and that are deleted, or being deleted, in their order."""
         cited = [

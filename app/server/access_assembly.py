@@ -19,6 +19,7 @@ from app.db.tenants import TenantRepository
 from app.db.users import UserRepository
 from app.outbound.mail import Mailer
 from app.outbound.threads import OutboundThreads
+from app.receipts.signing_keys import SigningKeys, sealing_secret
 from app.server.periodic import PeriodicThread
 from app.server.state import AccessState
 from app.settings import Settings
@@ -85,5 +86,6 @@ def access_of(
         mailer=Mailer(settings) if settings.smtp_url else None,
         mail_threads=OutboundThreads(_MAIL_THREADS),
         last_uses=last_uses,
+        signing_keys=SigningKeys(database, sealing_secret(settings.secret, settings.data_dir)),
         audit=audit,
     )

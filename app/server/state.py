@@ -42,6 +42,7 @@ from app.outbound.mail import Mailer
 from app.outbound.threads import OutboundThreads
 from app.outbound.web_pages import WebPages
 from app.outbound.webhooks import Webhooks
+from app.receipts.signing_keys import SigningKeys
 from app.server.serving import Serving
 from app.settings import Settings
 from app.suggestions.suggester import Suggester
@@ -107,7 +108,7 @@ class AccessState:
 
     `openid` is None without a provider, `provider_tokens` where its access tokens are not accepted. `openid_threads`
     wait for the provider; `openid_rate` limits its sign-ins. `mailer` is None without a mail server; `mail_threads`
-    wait for it. `last_uses` has the latest uses of keys.
+    wait for it. `last_uses` has the latest uses of keys. `signing_keys` sign receipts.
     """
 
     authenticator: Authenticator
@@ -123,6 +124,7 @@ class AccessState:
     mailer: Mailer | None
     mail_threads: OutboundThreads
     last_uses: LastUses
+    signing_keys: SigningKeys
     audit: AuditLog
 
 

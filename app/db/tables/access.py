@@ -119,3 +119,14 @@ audit_event = sa.Table(
     sa.Column("detail", sa.Text, nullable=False, server_default=sa.text("'{}'")),  # JSON: before and after
     sa.Index(None, "tenant_id", "at", "audit_id"),
 )
+
+# The keys that sign receipts. One is not retired; of the others the private key is deleted, the public one stays.
+signing_key = sa.Table(
+    "signing_key",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),  # the public key's thumbprint
+    sa.Column("public", sa.LargeBinary, nullable=False),
+    sa.Column("sealed", sa.LargeBinary),  # the private key (app/receipts/signing_keys.py)
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("retired_at", sa.Double),
+)

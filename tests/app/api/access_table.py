@@ -50,6 +50,7 @@ MATRIX = {
     ("POST", "/v1/tables/{table_id}/resume"): Role.READER,
     ("POST", "/v1/search"): Role.READER,
     ("POST", "/v1/ask"): Role.READER,
+    ("GET", "/v1/answers/{id}/receipt"): Role.READER,
     ("POST", "/v1/requests/{id}/cancel"): Role.READER,
     ("POST", "/v1/requests/{id}/feedback"): Role.READER,
     ("DELETE", "/v1/requests/{id}/feedback"): Role.READER,
@@ -158,11 +159,13 @@ MATRIX = {
     ("GET", "/v1/admin/generations"): Role.ADMIN,
     ("POST", "/v1/admin/generations/{generation_id}/confirm"): Role.ADMIN,
     ("POST", "/v1/admin/generations/{generation_id}/rollback"): Role.ADMIN,
+    ("POST", "/v1/admin/signing-keys/rotate"): Role.ADMIN,
 }
 PUBLIC = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/metrics"),
+    ("GET", "/.well-known/footnote-keys.json"),
     ("POST", "/v1/session"),
     ("GET", "/v1/session/state"),
     ("POST", "/v1/invitations/preview"),
@@ -191,6 +194,7 @@ OPERATOR = {
     ("GET", "/v1/admin/usage/reconciliation"),
     ("POST", "/v1/admin/generations/{generation_id}/confirm"),
     ("POST", "/v1/admin/generations/{generation_id}/rollback"),
+    ("POST", "/v1/admin/signing-keys/rotate"),
 }
 
 # Not in the OpenAPI document: the Model Context Protocol describes its own messages.
