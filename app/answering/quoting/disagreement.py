@@ -1,0 +1,95 @@
+"""Finds a second passage that gives another value for what is asked: another number, another date, another name.
+
+Two passages disagree where the span reader finds words of one kind in both that answer, their values cannot both be
+meant (`app.answering.quoting.values`), and their sentences are about the same thing: they share most of their other
+words, and neither is of another year, or says the other's value, too. No model is called.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.answering.answers.parts import What
+from app.answering.languages.question_kind import kind_asked
+from app.answering.quoting.values import contradict, value_in, years_in
+from app.answering.verification.statement import parse_statement
+from retrieval.words import folded, terms
+
+SHARED = 0.5
+"""Least share of the shorter sentence's content words, without the values, that the other sentence has."""
+
+NEAR = 0.3
+"""Least probability of the second passage, as a share of the first one's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a passage answers: its `words` in its `sentence`.
+
+    Attributes:
+        above: Its document's title and its headings.
+        probability: How likely the sentence answers, in (0, 1).
+    """
+
+    words: str
+    sentence: str
+    above: str = ""
+    probability: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """The place of the claim that says otherwise, and what it says otherwise."""
+
+    place: int
+    what: What
+
+
+def disagreement(question: str, first: Claim, others: Sequence[Claim]) -> Disagreement | None:
+    """The likeliest of the others that gives another value than the first; None where all may be right.
+
+    >>> fee = "The fee for a day is {} euros."
+    >>> disagreement("What is the fee?", Claim("4.80 euros", fee.format("4.80")), [Claim("5.20", fee.format("5.20"))])
+    Disagreement(place=0, what='number')
+    """
+    asked = kind_asked(question)
+    value = value_in(first.sentence, first.words, asked)
+    if value is None:
+        return None
+    order = sorted(range(len(others)), key=lambda place: -others[place].probability)
+    for place in order:
+        other = others[place]
+        if other.probability < NEAR * first.probability:
+            return None
+        said = value_in(other.sentence, other.words, asked)
+        if said is not None and contradict(value, said) and about_the_same(question, first, other):
+            return Disagreement(place, value.what)
+    return None
+
+
+def about_the_same(question: str, one: Claim, other: Claim) -> bool:
+    """Whether the sentences of two claims are about the same thing, and neither says the other's value."""
+    if "|" in one.sentence or "|" in other.sentence:  # rows are of different things
+        return False
+    if _says(one.sentence, other.words) or _says(other.sentence, one.words):
+        return False
+    here, there = (years_in(f"{each.sentence}\n{each.above}") - years_in(each.words) for each in (one, other))
+    asked = years_in(question)
+    if here - asked and there - asked and not (here & there):
+        return False
+    return shared(question, one, other) >= SHARED
+
+
+def shared(question: str, one: Claim, other: Claim) -> float:
+    """The share of the shorter sentence's content words that the other one has, values and the question's left in."""
+    values = terms(one.words) | terms(other.words)
+    here, there = terms(one.sentence) - values, terms(other.sentence) - values
+    return len(here & there) / max(1, min(len(here), len(there)))
+
+
+def _says(sentence: str, words: str) -> bool:
+    """Whether a sentence has the words of a value, or its numbers."""
+    wanted = folded(words)
+    if wanted <= folded(sentence):
+        return True
+    numbers = {number.value for number in parse_statement(words, fragment=True).numbers if not number.loose}
+    return bool(numbers) and numbers <= {number.value for number in parse_statement(sentence).numbers}
