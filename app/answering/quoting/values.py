@@ -15,7 +15,7 @@ from app.answering.verification.statement import parse_statement, stem
 from app.answering.verification.support import lacks_name
 from retrieval.words import STOP_WORDS, folded
 
-_YEAR = re.compile(r"(?<![\d.,/-])(?:1\d|20)\d\d(?!\d|[.,]\d|s\b)(?:\s?[-–/]\s?(?P<end>(?:(?:1\d|20)\d)?\d\d)\b(?!-))?")
+_YEAR = re.compile(r"(?<![\d.,/-])(?:1\d|20)\d\d(?!\d|[.,]\d|s\b)(?:\s?[-–/]\s?(?P<end>(?:1\d|20)?\d\d)\b(?!-))?")
 _DAY = re.compile(r"(?<![\d.,])(?P<day>[0-3]?\d)(?:st|nd|rd|th)?\b(?![.,]?\d|\s?%)")
 _ISO = re.compile(r"\b(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>[0-3]\d)\b")
 _MONTH = re.compile(
@@ -43,6 +43,8 @@ _LOOSE = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_ROUNDED = Decimal("0.05")
+"""How far a number may be from the same one rounded, as a share of it."""
 _ABOUT = Decimal("0.15")
 """How far a number of "about" or "more than" may be from another, as a share of the larger, and mean the same."""
 
@@ -115,7 +117,7 @@ def _years(match: "re.Match[str]") -> Iterator[int]:
 
 def _is_date(words: str) -> bool:
     bare = _YEAR.fullmatch(words.strip())
-    return bare is not None or (_MONTH.search(words) is not None and any(char.isdigit() for char in words))
+    return bare is not None or _ISO.search(words) is not None or (_MONTH.search(words) is not None and any(char.isdigit() for char in words))
 
 
 def _date(words: str) -> Value | None:
@@ -157,7 +159,7 @@ def _number(sentence: str, at: int, words: str) -> Value | None:
     behind = sentence[at + spans[-1].end() :]
     following = [match.group().casefold() for match in _WORD.finditer(behind[:60].split(". ")[0])]
     rest = [word for word in following if word not in _SCALE_WORDS][:1]
-    near = sentence[max(0, at - 2) : at] + words + behind[:16]
+    near = sentence[max(0, at - 4) : at] + words + behind[:16]
     currency = _CURRENCY.search(near)
     if currency is not None:
         unit = _CURRENCIES.get(currency.group().casefold(), currency.group().casefold())
@@ -186,7 +188,7 @@ def _is_rounded(coarse: Decimal, fine: Decimal) -> bool:
         return False
     step = Decimal(1).scaleb(int(coarse.normalize().as_tuple().exponent))
     finer = int(fine.normalize().as_tuple().exponent) < int(coarse.normalize().as_tuple().exponent)
-    return finer and abs(coarse - fine) <= step / 2
+    return finer and abs(coarse - fine) <= min(step / 2, _ROUNDED * abs(coarse))
 
 
 def _name(words: str) -> Value | None:
