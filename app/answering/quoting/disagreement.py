@@ -14,11 +14,12 @@ from app.answering.quoting.values import contradict, value_in, years_in
 from app.answering.verification.statement import parse_statement
 from retrieval.words import folded, terms
 
-SHARED = 0.5
-"""Least share of the shorter sentence's content words, without the values, that the other sentence has."""
+LIKELY = 0.3, 0.5
+"""Least probability of the second passage, as a share of the first one's, and least share of the shorter sentence's
+content words, without the values, that the other sentence has (`python -m tests.bench.service.conflicts`)."""
 
-NEAR = 0.3
-"""Least probability of the second passage, as a share of the first one's."""
+ALIKE = 0.05, 0.75
+"""The same of a passage that is less likely: its sentence must be more alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def disagreement(question: str, first: Claim, others: Sequence[Claim]) -> Disagr
     order = sorted(range(len(others)), key=lambda place: -others[place].probability)
     for place in order:
         other = others[place]
-        if other.probability < NEAR * first.probability:
+        if other.probability < min(LIKELY[0], ALIKE[0]) * first.probability:
             return None
         said = value_in(other.sentence, other.words, asked)
         if said is not None and contradict(value, said) and about_the_same(question, first, other):
@@ -67,7 +68,7 @@ def disagreement(question: str, first: Claim, others: Sequence[Claim]) -> Disagr
 
 
 def about_the_same(question: str, one: Claim, other: Claim) -> bool:
-    """Whether the sentences of two claims are about the same thing, and neither says the other's value."""
+    """Whether the sentence of another claim is about the same thing, is likely, and neither says the other's value."""
     if "|" in one.sentence or "|" in other.sentence:  # rows are of different things
         return False
     if _says(one.sentence, other.words) or _says(other.sentence, one.words):
@@ -76,11 +77,12 @@ def about_the_same(question: str, one: Claim, other: Claim) -> bool:
     asked = years_in(question)
     if here - asked and there - asked and not (here & there):
         return False
-    return shared(question, one, other) >= SHARED
+    near, alike = other.probability / one.probability, shared(one, other)
+    return any(near >= least and alike >= share for least, share in (LIKELY, ALIKE))
 
 
-def shared(question: str, one: Claim, other: Claim) -> float:
-    """The share of the shorter sentence's content words that the other one has, values and the question's left in."""
+def shared(one: Claim, other: Claim) -> float:
+    """The share of the shorter sentence's content words that the other one has, without both values."""
     values = terms(one.words) | terms(other.words)
     here, there = terms(one.sentence) - values, terms(other.sentence) - values
     return len(here & there) / max(1, min(len(here), len(there)))

@@ -88,7 +88,7 @@ def quotation(
         pages: Page tables of documents with sources across pages.
         lead: The quote whose highlighted words lead the answer; one that is not among `quotes` is not shown again.
         opening: A sentence before the quotes.
-        conflict: Two of the quotes that disagree; in Markdown and plain text a note says their words, behind `disagree`.
+        conflict: Two of the quotes that disagree; a note says their words, behind `disagree`, but not in JSON.
     """
     assert quotes, "a refusal quotes nothing"
     words = lead_words(lead) if lead is not None else ""
@@ -183,9 +183,7 @@ def _marked(text: str, quote: Extract, pages: Pages) -> tuple[str, Citation]:
     return f"{text} {marker}", _citation(quote, Span(at, at + len(marker)), pages)
 
 
-def _json(
-    quotes: Sequence[Extract], words: str, pages: Pages, conflict: QuoteConflict | None = None
-) -> Quotation:
+def _json(quotes: Sequence[Extract], words: str, pages: Pages, conflict: QuoteConflict | None = None) -> Quotation:
     answer = words or " ".join(_shown(quote.text, form="json") for quote in quotes)
     numbers = tuple(dict.fromkeys(quote.source.number for quote in quotes))
     text, spans = json_answer(answer, numbers)
@@ -238,5 +236,5 @@ def _citation(quote: Extract, marker: Span, pages: Pages) -> Citation:
 
 
 def unconfirmed(quoted: Quotation) -> Quotation:
-    """The same quotation with footnotes that are not verified, for quotes that may not answer the question, or disagree."""
+    """The same quotation with footnotes that are not verified: its quotes may not answer the question, or disagree."""
     return replace(quoted, citations=tuple(replace(one, verified=False) for one in quoted.citations))

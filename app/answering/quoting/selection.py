@@ -136,9 +136,7 @@ def _with_conflict(
         if about[place] and (claim := _claim(question, found, scores, place)) is not None
     }
     apart = [
-        place
-        for place in claims
-        if place != first and not _meet(found.candidates[place], found.candidates[first])
+        place for place in claims if place != first and not _meet(found.candidates[place], found.candidates[first])
     ]
     if first not in claims or not apart:
         return groups, None

@@ -118,9 +118,7 @@ def by_quotes(grounding: Grounding, selection: Selection | None) -> Finished:
     )
     found = found if finished.reason is None and not found.conflicts else unconfirmed(found)
     parts = found.parts if question.format == "json" else (*finished.parts, *found.parts)
-    return replace(
-        finished, text=found.text, citations=found.citations, parts=parts, conflicts=found.conflicts
-    )
+    return replace(finished, text=found.text, citations=found.citations, parts=parts, conflicts=found.conflicts)
 
 
 def _lead(question: Question, selection: Selection) -> Extract | None:

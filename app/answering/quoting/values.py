@@ -15,7 +15,9 @@ from app.answering.verification.statement import parse_statement, stem
 from app.answering.verification.support import lacks_name
 from retrieval.words import STOP_WORDS, folded
 
-_YEAR = re.compile(r"(?<![\d.,/-])(?:1\d|20)\d\d(?!\d|[.,]\d|s\b)(?:\s?[-–/]\s?(?P<end>(?:1\d|20)?\d\d)\b(?!-))?")
+_YEAR = re.compile(
+    r"(?<![\d.,/])(?<!\d-)(?:1\d|20)\d\d(?!\d|[.,]\d|s\b)(?:\s?[-–/]\s?(?P<end>(?:1\d|20)?\d\d)\b(?!-))?"
+)
 _DAY = re.compile(r"(?<![\d.,])(?P<day>[0-3]?\d)(?:st|nd|rd|th)?\b(?![.,]?\d|\s?%)")
 _ISO = re.compile(r"\b(?P<year>\d{4})-(?P<month>0[1-9]|1[0-2])-(?P<day>[0-3]\d)\b")
 _MONTH = re.compile(
@@ -38,8 +40,8 @@ _NUMERAL = re.compile(
 )
 _SCALE_WORDS = frozenset(("hundred", "thousand", "million", "mn", "billion", "bn", "trillion"))
 _LOOSE = re.compile(
-    r"\b(?:about|around|approximately|roughly|nearly|almost|some|circa|ca|estimated|over|more than|at least|above|up to|"
-    r"at most|under|below|less than|fewer than|minimum|maximum|exceed\w*)\W+(?:[\w$€£¥]+\W+)?\Z",
+    r"\b(?:about|around|approximately|roughly|nearly|almost|some|circa|ca|estimated|over|more than|at least|above|"
+    r"up to|at most|under|below|less than|fewer than|minimum|maximum|exceed\w*)\W+(?:[\w$€£¥]+\W+)?\Z",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+")
@@ -117,7 +119,11 @@ def _years(match: "re.Match[str]") -> Iterator[int]:
 
 def _is_date(words: str) -> bool:
     bare = _YEAR.fullmatch(words.strip())
-    return bare is not None or _ISO.search(words) is not None or (_MONTH.search(words) is not None and any(char.isdigit() for char in words))
+    return (
+        bare is not None
+        or _ISO.search(words) is not None
+        or (_MONTH.search(words) is not None and any(char.isdigit() for char in words))
+    )
 
 
 def _date(words: str) -> Value | None:
@@ -133,7 +139,11 @@ def _date(words: str) -> Value | None:
         return Value("date", words, years=years) if years else None
     month = _MONTHS.index(months[0][:3].casefold()) + 1 if months else 0
     days = _DAY.findall(_YEAR.sub(" ", words)) if month else []
-    return Value("date", words, years=years, month=month, day=int(days[0]) if len(days) == 1 else 0) if years or month else None
+    return (
+        Value("date", words, years=years, month=month, day=int(days[0]) if len(days) == 1 else 0)
+        if years or month
+        else None
+    )
 
 
 def _dates_contradict(one: Value, other: Value) -> bool:
@@ -150,7 +160,9 @@ def _dates_contradict(one: Value, other: Value) -> bool:
 
 
 def _number(sentence: str, at: int, words: str) -> Value | None:
-    numbers = [one for one in parse_statement(words, fragment=True).numbers if not one.loose or words.casefold() == "one"]
+    numbers = [
+        one for one in parse_statement(words, fragment=True).numbers if not one.loose or words.casefold() == "one"
+    ]
     spans = list(_NUMERAL.finditer(words))
     if not numbers or len(numbers) > 2 or not spans:
         return None
@@ -196,7 +208,12 @@ def _name(words: str) -> Value | None:
 
 
 def _names_contradict(one: str, other: str) -> bool:
-    if folded(one) & folded(other):
+    if _capitalised(one) & _capitalised(other):
         return False
     here, there = parse_statement(one, fragment=True), parse_statement(other, fragment=True)
     return lacks_name(here, there, around=frozenset()) and lacks_name(there, here, around=frozenset())
+
+
+def _capitalised(words: str) -> frozenset[str]:
+    """The words of a name that are written with a capital, without those of grammar."""
+    return folded(" ".join(word for word in words.split() if any(char.isupper() for char in word)))

@@ -9,8 +9,8 @@ from app.answering.quoting.values import contradict, value_in, years_in
 def contradicts(one: str, other: str, asked: Kind | None = None, sentence: str = "It is {}.") -> bool:
     """Whether the words in brackets of two sentences contradict each other, either way round."""
     values = []
-    for text in (one, other):
-        text = text if "[" in text else sentence.format(f"[{text}]")
+    for said in (one, other):
+        text = said if "[" in said else sentence.format(f"[{said}]")
         words = text[text.index("[") + 1 : text.index("]")]
         values.append(value_in(text.replace("[", "").replace("]", ""), words, asked))
     if None in values:

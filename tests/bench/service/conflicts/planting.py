@@ -49,7 +49,7 @@ class Planted:
 
 def planted_in(question_set: QuestionSet, *, most: int, seed: int) -> list[Planted]:
     """At most `most` planted documents, as many of each kind as there are, each of another document of the set."""
-    drawn = random.Random(seed)  # noqa: S311 - a sample
+    drawn = random.Random(seed)
     names = sorted(
         {
             (_asks(one.text), answer)
@@ -107,7 +107,9 @@ def _is_name(answer: str) -> bool:
 def _other(value: str, what: What, names: Sequence[str], drawn: random.Random) -> str | None:
     if what == "name":
         held = set(value.casefold().split())
-        alike = [one for one in names if len(one.split()) == len(value.split()) and not held & set(one.casefold().split())]
+        alike = [
+            one for one in names if len(one.split()) == len(value.split()) and not held & set(one.casefold().split())
+        ]
         return drawn.choice(alike) if alike else None
     if what == "date":
         if year := _YEAR.search(value):
