@@ -5,8 +5,10 @@ meant (`app.answering.quoting.values`), and their sentences are about the same t
 words, and neither is of another year, or says the other's value, too. No model is called.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 
 from app.answering.answers.parts import What
 from app.answering.languages.question_kind import kind_asked
@@ -20,6 +22,11 @@ content words, without the values, that the other sentence has (`python -m tests
 
 ALIKE = 0.05, 0.75
 """The same of a passage that is less likely: its sentence must be more alike."""
+
+_EQUAL = 0.6  # share of the words of two sentences that are equal, in order
+_MOST_WORDS = 120  # of a sentence that is compared word by word, which takes quadratic time
+_WORD = re.compile(r"\w+(?:[.,:'’]\w+)*|[^\w\s]")
+_TELLS = re.compile(r"[A-Z\d]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +66,58 @@ def disagreement(question: str, first: Claim, others: Sequence[Claim]) -> Disagr
     order = sorted(range(len(others)), key=lambda place: -others[place].probability)
     for place in order:
         other = others[place]
-        if other.probability < min(LIKELY[0], ALIKE[0]) * first.probability:
-            return None
-        said = value_in(other.sentence, other.words, asked)
-        if said is not None and contradict(value, said) and about_the_same(question, first, other):
-            return Disagreement(place, value.what)
+        for words in dict.fromkeys((other.words, counterpart(first, other.sentence))):
+            said = value_in(other.sentence, words, asked) if words else None
+            if (
+                said is not None
+                and contradict(value, said)
+                and about_the_same(question, first, replace(other, words=words), exchanged=words != other.words)
+            ):
+                return Disagreement(place, value.what)
     return None
 
 
-def about_the_same(question: str, one: Claim, other: Claim) -> bool:
-    """Whether the sentence of another claim is about the same thing, is likely, and neither says the other's value."""
+def counterpart(one: Claim, sentence: str) -> str:
+    """What a nearly equal sentence says in the place of a claim's words; "" where it says nothing else there.
+
+    Where anything else is exchanged that tells things apart, a name or a number, it is about something else.
+
+    >>> counterpart(Claim("63 days", "It went on for 63 days."), "It went on for 43 days.")
+    '43 days'
+    """
+    start = one.sentence.find(one.words)
+    here, there = list(_WORD.finditer(one.sentence)), list(_WORD.finditer(sentence))
+    if start < 0 or max(len(here), len(there)) > _MOST_WORDS:
+        return ""
+    end = start + len(one.words)
+    inside = [at for at, word in enumerate(here) if word.start() < end and start < word.end()]
+    matcher = SequenceMatcher(None, [word.group() for word in here], [word.group() for word in there], autojunk=False)
+    if matcher.ratio() < _EQUAL:
+        return ""
+    found: list[int] = []
+    for tag, first, last, other_first, other_last in matcher.get_opcodes():
+        meets = [at for at in inside if first <= at < last]
+        if tag == "equal":
+            found += [other_first + at - first for at in meets]
+        elif tag == "replace":
+            if meets:
+                found += range(other_first, other_last)
+            elif _tells(here[first:last]) and _tells(there[other_first:other_last]):
+                return ""
+    if not found:
+        return ""
+    return sentence[there[min(found)].start() : there[max(found)].end()]
+
+
+def _tells(words: "Sequence[re.Match[str]]") -> bool:
+    return any(_TELLS.match(word.group()) for word in words)
+
+
+def about_the_same(question: str, one: Claim, other: Claim, *, exchanged: bool = False) -> bool:
+    """Whether the sentence of another claim is about the same thing, is likely, and neither says the other's value.
+
+    Words that are `exchanged` in nearly equal sentences are no less about it where the reader finds others likelier.
+    """
     if "|" in one.sentence or "|" in other.sentence:  # rows are of different things
         return False
     if _says(one.sentence, other.words) or _says(other.sentence, one.words):
@@ -78,6 +127,8 @@ def about_the_same(question: str, one: Claim, other: Claim) -> bool:
     if here - asked and there - asked and not (here & there):
         return False
     near, alike = other.probability / one.probability, shared(one, other)
+    if exchanged:
+        return alike >= ALIKE[1]
     return any(near >= least and alike >= share for least, share in (LIKELY, ALIKE))
 
 

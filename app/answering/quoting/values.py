@@ -45,6 +45,7 @@ _LOOSE = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_SMALL = 3  # letters of a small word of a name: "van", "del"
 _ROUNDED = Decimal("0.05")
 """How far a number may be from the same one rounded, as a share of it."""
 _ABOUT = Decimal("0.15")
@@ -204,7 +205,10 @@ def _is_rounded(coarse: Decimal, fine: Decimal) -> bool:
 
 
 def _name(words: str) -> Value | None:
-    return Value("name", words) if any(char.isupper() for char in words) else None
+    """A name has capitals but for its small words: "Bank of England", not "colonial America"."""
+    first, *_ = parts = [word for word in _WORD.findall(words) if word.casefold() not in STOP_WORDS] or [""]
+    named = first[:1].isupper() and all(word[0].isupper() or len(word) <= _SMALL for word in parts[1:])
+    return Value("name", words) if named else None
 
 
 def _names_contradict(one: str, other: str) -> bool:
