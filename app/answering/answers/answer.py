@@ -159,8 +159,8 @@ class Answer:
     `model` is the language model that wrote the text, else the model that chose the quotes, read for them or
     searched, "" where no model was called. `standalone_question` is the rewritten question, None where no rewriting
     was needed. `logprobs` are of every generated token, where they were requested. `parts` are those of `text`, in
-    order. `probability` estimates, in [0, 1], that the question is answered; None where nothing did. `conflicts` are the
-    footnotes that disagree.
+    order. `probability` estimates, in [0, 1], that the question is answered; None where nothing did. `conflicts` are
+    the footnotes that disagree.
     """
 
     id: str

@@ -120,7 +120,7 @@ def about_the_same(question: str, one: Claim, other: Claim, *, exchanged: bool =
     """
     if "|" in one.sentence or "|" in other.sentence:  # rows are of different things
         return False
-    if _says(one.sentence, other.words) or _says(other.sentence, one.words):
+    if _says(one.sentence, other) or _says(other.sentence, one):
         return False
     here, there = (years_in(f"{each.sentence}\n{each.above}") - years_in(each.words) for each in (one, other))
     asked = years_in(question)
@@ -139,10 +139,16 @@ def shared(one: Claim, other: Claim) -> float:
     return len(here & there) / max(1, min(len(here), len(there)))
 
 
-def _says(sentence: str, words: str) -> bool:
-    """Whether a sentence has the words of a value, or its numbers."""
-    wanted = folded(words)
-    if wanted <= folded(sentence):
-        return True
+def _says(sentence: str, claim: Claim) -> bool:
+    """Whether a sentence says the value of a claim as often as the claim's own sentence does."""
+    here = _times(sentence, claim.words)
+    return here > 0 and here >= _times(claim.sentence, claim.words)
+
+
+def _times(sentence: str, words: str) -> int:
+    """How often a sentence says the numbers of a value, or its words where it has none."""
     numbers = {number.value for number in parse_statement(words, fragment=True).numbers if not number.loose}
-    return bool(numbers) and numbers <= {number.value for number in parse_statement(sentence).numbers}
+    if not numbers:
+        return int(folded(words) <= folded(sentence))
+    said = [number.value for number in parse_statement(sentence).numbers]
+    return min(said.count(number) for number in numbers)

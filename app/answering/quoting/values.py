@@ -45,6 +45,7 @@ _LOOSE = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+")
+_OF = re.compile(r"\W+(?:out )?of\b")
 _SMALL = 3  # letters of a small word of a name: "van", "del"
 _ROUNDED = Decimal("0.05")
 """How far a number may be from the same one rounded, as a share of it."""
@@ -167,6 +168,8 @@ def _number(sentence: str, at: int, words: str) -> Value | None:
     spans = list(_NUMERAL.finditer(words))
     if not numbers or len(numbers) > 2 or not spans:
         return None
+    if len(numbers) == len(spans) and _OF.match(words, spans[0].end()):  # "177 of 201" is the first
+        numbers, spans = numbers[:1], spans[:1]
     amounts = [one.value for one in numbers]
     loose = _LOOSE.search(sentence[: at + spans[0].start()]) is not None
     behind = sentence[at + spans[-1].end() :]

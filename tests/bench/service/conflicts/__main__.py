@@ -1,4 +1,4 @@
-"""`python -m tests.bench.service.conflicts SET...`: planted pairs that are found, and ordinary questions with a conflict.
+"""`python -m tests.bench.service.conflicts SET...`: planted pairs that are found, ordinary questions with a conflict.
 
 Each SET is a folder of a question set with spans (BEIR layout). A sample of its documents is one collection, together
 with the planted documents; ordinary questions do not see these. A pair is found where the answer's conflict has a
