@@ -66,7 +66,8 @@ def disagreement(question: str, first: Claim, others: Sequence[Claim]) -> Disagr
     order = sorted(range(len(others)), key=lambda place: -others[place].probability)
     for place in order:
         other = others[place]
-        for words in dict.fromkeys((other.words, counterpart(first, other.sentence))):
+        alike = shared(first, other) >= LIKELY[1]  # else its own words and those exchanged are of something else
+        for words in dict.fromkeys((other.words, counterpart(first, other.sentence))) if alike else ():
             said = value_in(other.sentence, words, asked) if words else None
             if (
                 said is not None

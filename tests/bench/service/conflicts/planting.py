@@ -112,9 +112,11 @@ def _other(value: str, what: What, names: Sequence[str], drawn: random.Random) -
         ]
         return drawn.choice(alike) if alike else None
     if what == "date":
-        if year := _YEAR.search(value):
-            other = str(int(year.group()) + drawn.choice((-12, -7, -4, -3, -2, 2, 3, 5, 8)))
-            return value[: year.start()] + other + value[year.end() :]
+        if _YEAR.search(value):
+            if re.search(r"\d[-–/]\d", value):  # a period has an end, too, and part of it stays right
+                return None
+            by = drawn.choice((-12, -7, -4, -3, -2, 2, 3, 5, 8))
+            return _YEAR.sub(lambda year: str(int(year.group()) + by), value)
         month = next(one for one in _MONTHS if one in value)
         return value.replace(month, drawn.choice([one for one in _MONTHS if one != month]))
     number = _NUMBER.search(value)
