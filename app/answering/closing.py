@@ -198,6 +198,7 @@ def reported(begun: Begun, finished: Finished) -> Answer:
         abstention=finished.abstention,
         logprobs=() if completion is None else completion.logprobs,
         probability=finished.probability,
+        conflicts=finished.conflicts,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from app.answering.answers.parts import AnyPart, LeadPart, ProsePart, QuotePart, Reason, of_kind
+from app.answering.answers.parts import AnyPart, Conflict, LeadPart, ProsePart, QuotePart, Reason, of_kind
 from app.answering.citing.citation import Citation
 from app.answering.metering.token_usage import TokenUsage
 from generation.types import FinishReason, TokenLogprob
@@ -159,7 +159,8 @@ class Answer:
     `model` is the language model that wrote the text, else the model that chose the quotes, read for them or
     searched, "" where no model was called. `standalone_question` is the rewritten question, None where no rewriting
     was needed. `logprobs` are of every generated token, where they were requested. `parts` are those of `text`, in
-    order. `probability` estimates, in [0, 1], that the question is answered; None where nothing did.
+    order. `probability` estimates, in [0, 1], that the question is answered; None where nothing did. `conflicts` are
+    the footnotes that disagree.
     """
 
     id: str
@@ -179,6 +180,7 @@ class Answer:
     standalone_question: str | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
     probability: float | None = None
+    conflicts: tuple[Conflict, ...] = ()
 
     @property
     def quotes(self) -> tuple[QuotePart, ...]:

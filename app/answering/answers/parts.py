@@ -39,10 +39,26 @@ class Reason(StrEnum):
 
 
 class NoteCode(StrEnum):
-    """What Footnote says beside an answer: the passages are in another language; they are only the nearest."""
+    """What Footnote says beside an answer: the passages are in another language, are only the nearest, or disagree."""
 
     OTHER_LANGUAGE = "other_language"
     NEAREST_PASSAGES = "nearest_passages"
+    SOURCES_DISAGREE = "sources_disagree"
+
+
+What: TypeAlias = Literal["number", "date", "name"]
+"""What two sources disagree about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two footnotes whose passages say different things of what is asked; `citations` are places in `Answer.citations`.
+
+    The places are equal in JSON, where a source has one footnote, and both passages are of one source.
+    """
+
+    what: What
+    citations: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from app.answering.answers.answer import AbstentionReport, Answer, SourceReport,
 from app.answering.answers.parts import (
     AnyPart,
     ClarifyPart,
+    Conflict,
     JsonPart,
     LeadPart,
     NoteCode,
@@ -46,6 +47,7 @@ class AnswerRecord:
     timings_ms: Mapping[str, float | None]
     parts: tuple[Annotated[AnyPart, Field(discriminator="kind")], ...]
     probability: Annotated[float | None, Field(alias="answers")] = None  # none in answers from before it was estimated
+    conflicts: tuple[Conflict, ...] = ()
 
     @property
     def words(self) -> Words:

@@ -38,6 +38,11 @@ def unsure(question: str) -> str:
     return spoken(question).texts.unsure
 
 
+def sources_disagree(question: str) -> str:
+    """What is before the values that sources disagree about, in the question's language."""
+    return spoken(question).texts.sources_disagree
+
+
 def refuses(answer: str, *, cited: bool) -> bool:
     """Whether an answer is a refusal, in whichever language and however it is typed.
 

@@ -44,12 +44,14 @@ class Texts:
         refusal: Shown where passages were read and hold no answer; a model may also write it.
         unsure: The sentence above passages that may not answer.
         other_language: The note that the passages are in another language, whose own name replaces `{language}`.
+        sources_disagree: What is before the values that sources disagree about.
     """
 
     no_evidence: str
     refusal: str
     unsure: str
     other_language: str
+    sources_disagree: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

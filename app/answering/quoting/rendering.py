@@ -4,13 +4,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from app.answering.answers.parts import AnyPart, JsonPart, LeadPart, QuotePart
+from app.answering.answers.parts import (
+    AnyPart,
+    Conflict,
+    JsonPart,
+    LeadPart,
+    NoteCode,
+    NotePart,
+    QuotePart,
+)
 from app.answering.citing.citation import Citation, Pages
 from app.answering.formats.answer_formats import Format, json_answer
 from app.answering.formats.plain_text import PlainText
 from app.answering.quoting.literal import literal
 from app.answering.quoting.tables import shown_table
-from app.answering.states.reading import Extract
+from app.answering.states.reading import Extract, QuoteConflict
 from retrieval.footnote_numbers import marker as marker_of
 from retrieval.footnote_numbers import without_markers
 from retrieval.types import Span
@@ -34,12 +42,14 @@ class Quotation:
     Attributes:
         text: The lead and the quotes, with their markers.
         citations: The footnotes, in the order of their markers.
-        parts: The lead and the quotes, likeliest first; one part in JSON.
+        parts: The lead, the note that sources disagree, and the quotes, likeliest first; one part in JSON.
+        conflicts: The footnotes that disagree.
     """
 
     text: str
     citations: tuple[Citation, ...]
     parts: tuple[AnyPart, ...]
+    conflicts: tuple[Conflict, ...] = ()
 
 
 def lead_words(quote: Extract) -> str:
@@ -53,7 +63,14 @@ def lead_words(quote: Extract) -> str:
 
 
 def quotation(
-    quotes: Sequence[Extract], *, form: Format, pages: Pages, lead: Extract | None = None, opening: str = ""
+    quotes: Sequence[Extract],
+    *,
+    form: Format,
+    pages: Pages,
+    lead: Extract | None = None,
+    opening: str = "",
+    conflict: QuoteConflict | None = None,
+    disagree: str = "",
 ) -> Quotation:
     """The text of an answer by quotes, and its footnotes.
 
@@ -71,13 +88,14 @@ def quotation(
         pages: Page tables of documents with sources across pages.
         lead: The quote whose highlighted words lead the answer; one that is not among `quotes` is not shown again.
         opening: A sentence before the quotes.
+        conflict: Two of the quotes that disagree; a note says their words, behind `disagree`, but not in JSON.
     """
     assert quotes, "a refusal quotes nothing"
     words = lead_words(lead) if lead is not None else ""
     if form == "json":
         if lead is not None and lead not in quotes:
             return _json((lead, *quotes), "", pages)
-        return _json(quotes, words, pages)
+        return _json(quotes, words, pages, conflict)
     text = ""
     citations: list[Citation] = []
     parts: list[AnyPart] = []
@@ -94,6 +112,18 @@ def quotation(
         parts.append(LeadPart(start_char=0, end_char=len(text), words=Span(at, at + len(words))))
     elif opening:
         text = opening
+    conflicts: tuple[Conflict, ...] = ()
+    if conflict is not None:
+        text += ("\n\n" if form == "markdown" else "\n") if text else ""
+        start = len(text)
+        text += disagree
+        for quote, mark in ((quotes[conflict.first], ";"), (quotes[conflict.other], ".")):
+            said = lead_words(quote)
+            text, citation = _marked(f"{text} {literal(said) if form == 'markdown' else said}", quote, pages)
+            text += mark
+            citations.append(citation)
+        conflicts = (Conflict(conflict.what, (len(citations) - 2, len(citations) - 1)),)
+        parts.append(NotePart(start_char=start, end_char=len(text), code=NoteCode.SOURCES_DISAGREE))
     for number, quote in enumerate(quotes):
         if text:
             text += ("\n>\n" if number else "\n\n") if form == "markdown" else "\n"
@@ -115,7 +145,7 @@ def quotation(
                 highlights=marks,
             )
         )
-    return Quotation(text, tuple(citations), tuple(parts))
+    return Quotation(text, tuple(citations), tuple(parts), conflicts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +183,17 @@ def _marked(text: str, quote: Extract, pages: Pages) -> tuple[str, Citation]:
     return f"{text} {marker}", _citation(quote, Span(at, at + len(marker)), pages)
 
 
-def _json(quotes: Sequence[Extract], words: str, pages: Pages) -> Quotation:
+def _json(quotes: Sequence[Extract], words: str, pages: Pages, conflict: QuoteConflict | None = None) -> Quotation:
     answer = words or " ".join(_shown(quote.text, form="json") for quote in quotes)
     numbers = tuple(dict.fromkeys(quote.source.number for quote in quotes))
     text, spans = json_answer(answer, numbers)
     places = dict(zip(numbers, spans, strict=True))
     citations = tuple(_citation(quote, places[quote.source.number], pages) for quote in quotes)
-    return Quotation(text, citations, (JsonPart(start_char=0, end_char=len(text)),))
+    conflicts: tuple[Conflict, ...] = ()
+    if conflict is not None:
+        first, other = (numbers.index(quotes[one].source.number) for one in (conflict.first, conflict.other))
+        conflicts = (Conflict(conflict.what, (first, other)),)
+    return Quotation(text, citations, (JsonPart(start_char=0, end_char=len(text)),), conflicts)
 
 
 def _shown(text: str, *, form: Format) -> str:
@@ -202,5 +236,5 @@ def _citation(quote: Extract, marker: Span, pages: Pages) -> Citation:
 
 
 def unconfirmed(quoted: Quotation) -> Quotation:
-    """The same quotation with footnotes that are not verified, for quotes that may not answer the question."""
+    """The same quotation with footnotes that are not verified: its quotes may not answer the question, or disagree."""
     return replace(quoted, citations=tuple(replace(one, verified=False) for one in quoted.citations))

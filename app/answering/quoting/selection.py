@@ -10,12 +10,13 @@ from app.answering.languages.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.antecedents import with_antecedents
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate
+from app.answering.quoting.disagreement import Claim, disagreement
 from app.answering.quoting.features import Read
 from app.answering.quoting.headings import behind_heading, headings_of
 from app.answering.quoting.pointing import marked_in
 from app.answering.quoting.score import UNREAD, ScoreWeights, certainty, logit, probability
 from app.answering.quoting.subject import names_subject
-from app.answering.states.reading import Decision, Extract, Selection
+from app.answering.states.reading import Decision, Extract, QuoteConflict, Selection
 from retrieval.types import Span
 from retrieval.words import says_new
 
@@ -86,15 +87,12 @@ def selection_of(
         for place, one in enumerate(logits)
     ]
     outcome: Decision = "answered" if best >= answered else "unsure" if best >= nearest else "refused"
+    groups = [] if outcome == "refused" else chosen(found.candidates, scores, breadth, first=first, least=nearest)
+    conflict = None
+    if outcome == "answered" and found.read and not breadth.joined:
+        groups, conflict = _with_conflict(question, found, scores, about, groups)
     return Selection(
-        ()
-        if outcome == "refused"
-        else with_antecedents(
-            [
-                _quote(question, found, scores, about, group)
-                for group in chosen(found.candidates, scores, breadth, first=first, least=nearest)
-            ]
-        ),
+        with_antecedents([_quote(question, found, scores, about, group) for group in groups]),
         best,
         outcome,
         decides=found.read,
@@ -103,6 +101,7 @@ def selection_of(
             (candidate.source.number, candidate.span, score)
             for candidate, score in zip(found.candidates, scores, strict=True)
         ),
+        conflict=conflict,
     )
 
 
@@ -120,6 +119,53 @@ def leads(question: str, selection: Selection) -> bool:
         return False
     told = likeliest.cell is not None and likeliest.cell.sure >= TOLD
     return selection.score >= (LEADS if told or kind_asked(question) is not None else CLEAR)
+
+
+def _with_conflict(
+    question: str,
+    found: ScoredCandidates,
+    scores: Sequence[float],
+    about: Sequence[bool],
+    groups: list[list[int]],
+) -> tuple[list[list[int]], QuoteConflict | None]:
+    """The groups with the candidate that disagrees with the first one, in the last place if there is no room."""
+    first = groups[0][0]
+    claims = {
+        place: claim
+        for place in range(len(scores))
+        if about[place] and (claim := _claim(question, found, scores, place)) is not None
+    }
+    apart = [
+        place for place in claims if place != first and not _meet(found.candidates[place], found.candidates[first])
+    ]
+    if first not in claims or not apart:
+        return groups, None
+    told = disagreement(question, claims[first], [claims[place] for place in apart])
+    if told is None:
+        return groups, None
+    other = apart[told.place]
+    if [other] not in groups:
+        beside = [one for one in groups[1:] if not _meet(found.candidates[one[0]], found.candidates[other])]
+        groups = [groups[0], *beside[: max(0, len(groups) - 2)], [other]]
+    return groups, QuoteConflict(told.what, 0, groups.index([other]))
+
+
+def _claim(question: str, found: ScoredCandidates, scores: Sequence[float], place: int) -> Claim | None:
+    candidate = found.candidates[place]
+    marked, _ = marked_in(question, candidate, found.reads[place])
+    if marked is None:
+        return None
+    chunk = candidate.source.chunk_at(candidate.core)
+    words = candidate.source.hit.chunk.text_at(marked)
+    return Claim(words, candidate.core_text, "\n".join((chunk.title, *chunk.heading_path)), scores[place])
+
+
+def _meet(one: Candidate, other: Candidate) -> bool:
+    return (
+        one.source.number == other.source.number
+        and one.span.start_char < other.span.end_char
+        and other.span.start_char < one.span.end_char
+    )
 
 
 def _quote(

@@ -4,6 +4,7 @@ from collections.abc import Generator
 from dataclasses import replace
 
 from app.answering.abstention import without_generation
+from app.answering.languages.refusals import sources_disagree
 from app.answering.metering.meter import Meter
 from app.answering.prompt import quoted
 from app.answering.question import AnswerDefaults, Question
@@ -112,10 +113,12 @@ def by_quotes(grounding: Grounding, selection: Selection | None) -> Finished:
         pages=grounding.pages(),
         lead=_lead(question, selection),
         opening=finished.text,
+        conflict=selection.conflict if finished.reason is None else None,
+        disagree=sources_disagree(question.text),
     )
-    found = found if finished.reason is None else unconfirmed(found)
+    found = found if finished.reason is None and not found.conflicts else unconfirmed(found)
     parts = found.parts if question.format == "json" else (*finished.parts, *found.parts)
-    return replace(finished, text=found.text, citations=found.citations, parts=parts)
+    return replace(finished, text=found.text, citations=found.citations, parts=parts, conflicts=found.conflicts)
 
 
 def _lead(question: Question, selection: Selection) -> Extract | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from app.answering.answers.answer import AbstentionReport
-from app.answering.answers.parts import AnyPart, ClarifyPart, JsonPart, Reason, of_kind
+from app.answering.answers.parts import AnyPart, ClarifyPart, Conflict, JsonPart, Reason, of_kind
 from app.answering.citing.citation import Citation
 from app.answering.prompt import Prompt
 from app.answering.question import Question
@@ -22,6 +22,7 @@ class Finished:
         finish_reason: `Answer.finish_reason`.
         citations: The footnotes, in the order of their markers.
         parts: Of `text`, in order, without their citations.
+        conflicts: The footnotes that disagree.
         probability: The probability in [0, 1] that the question is answered, None where nothing estimated it.
         prompt: What the language model read or, after a dry run, would have read; empty where none was to be called.
         model: The language model of the prompt, "" without one.
@@ -35,6 +36,7 @@ class Finished:
     finish_reason: str = "stop"
     citations: tuple[Citation, ...] = ()
     parts: tuple[AnyPart, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
     probability: float | None = None
     prompt: Prompt = field(default_factory=partial(Prompt, ()))
     model: str = ""

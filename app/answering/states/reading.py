@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from app.answering.answers.parts import What
 from retrieval.types import Source, Span
 
 ANSWERED = 0.38
@@ -52,6 +53,15 @@ class Extract:
         return self.text[self.highlight.start_char - at : self.highlight.end_char - at]
 
 
+@dataclass(frozen=True, slots=True)
+class QuoteConflict:
+    """What two quotes disagree about, and their places among the quotes: the likeliest's, and the other's."""
+
+    what: What
+    first: int
+    other: int
+
+
 Decision: TypeAlias = Literal["answered", "unsure", "refused"]
 
 
@@ -67,6 +77,7 @@ class Selection:
         decides: Whether the span reader has read the sources, so that a refusal needs no language model.
         threshold: The probability from which on the question counts as answered.
         probabilities: Source number, characters and probability of every candidate that was scored.
+        conflict: Two of the quotes that disagree.
         title: The line that names the document which the quotes are of, where the question asks about it as a whole.
     """
 
@@ -77,6 +88,7 @@ class Selection:
     threshold: float = ANSWERED
     probabilities: tuple[tuple[int, Span, float], ...] = ()
     title: Extract | None = None
+    conflict: QuoteConflict | None = None
 
     def probability_of(self, cited: Iterable[tuple[int, Span]]) -> float:
         """The probability that an answer which cites these passages answers: the likeliest candidate's among them.

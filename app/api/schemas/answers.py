@@ -10,7 +10,7 @@ from app.answering.citing.citation import Citation
 from app.answering.formats.answer_formats import Format
 from app.answering.question import AnswerLength
 from app.api.schemas.bounds import LARGEST_INTEGER, MOST_QUESTION, Described, Id
-from app.api.schemas.parts import PartBody, QuotedSpanBody, SpanBody, part_body
+from app.api.schemas.parts import ConflictBody, PartBody, QuotedSpanBody, SpanBody, part_body
 from app.api.schemas.sampling import SamplingFields
 from app.api.schemas.search import RERANK, Scoped
 from app.api.schemas.shape import ResponseBody
@@ -27,6 +27,7 @@ PARTS = (
     "Markdown quotations."
 )
 WORDS = "What became of a language model's words."
+CONFLICTS = "Footnotes whose passages give different numbers, dates or names for what is asked; empty where none do."
 LEAD = "The words at the beginning of the answer that answer the question, without their marker; null without any."
 
 
@@ -294,6 +295,7 @@ class AnswerBody(ResponseBody):
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")
     quoted_spans: list[QuotedSpanBody] = Field(description=QUOTED_SPANS)
     parts: list[PartBody] = Field(description=PARTS)
+    conflicts: list[ConflictBody] = Field(description=CONFLICTS)
     answers: float | None = Field(description=ANSWERS, examples=[0.97])
     words: WordsBody = Field(description=WORDS)
     lead: SpanBody | None = Field(description=LEAD, examples=[None])
@@ -321,6 +323,7 @@ class AnswerBody(ResponseBody):
             uncited_spans=[SpanBody.of(span) for span in answer.uncited],
             quoted_spans=[QuotedSpanBody.of_part(part) for part in answer.quotes],
             parts=[part_body(part) for part in answer.parts],
+            conflicts=[ConflictBody.of(one) for one in answer.conflicts],
             answers=answer.probability,
             words=WordsBody.of(answer.words),
             lead=None if answer.lead is None else SpanBody.of(answer.lead),

@@ -9,6 +9,7 @@ from app.answering.answers.parts import LeadPart, ProsePart, QuotePart, of_kind
 from app.answering.conversations.answer_record import AnswerRecord
 from app.api.schemas.answers import (
     ANSWERS,
+    CONFLICTS,
     LEAD,
     PARTS,
     QUOTED_SPANS,
@@ -20,7 +21,7 @@ from app.api.schemas.answers import (
 )
 from app.api.schemas.feedback import OwnFeedbackBody
 from app.api.schemas.kept_citations import KEPT_CITATIONS, Places, kept_citation
-from app.api.schemas.parts import PartBody, QuotedSpanBody, SpanBody, part_body
+from app.api.schemas.parts import ConflictBody, PartBody, QuotedSpanBody, SpanBody, part_body
 from app.api.schemas.shape import Metadata, RequestBody, ResponseBody, bounded_metadata, rfc3339
 from app.api.schemas.token_usage import UsageBody
 from app.db.asked_questions import InterruptedQuestion
@@ -146,6 +147,7 @@ class MakingBody(ResponseBody):
     uncited_spans: list[SpanBody] = Field(description="Sentences of the answer that no source supports.")
     quoted_spans: list[QuotedSpanBody] = Field(description=QUOTED_SPANS)
     parts: list[PartBody] = Field(description=PARTS)
+    conflicts: list[ConflictBody] = Field(description=CONFLICTS)
     answers: float | None = Field(description=ANSWERS, examples=[0.97])
     words: WordsBody = Field(description=WORDS)
     lead: SpanBody | None = Field(description=LEAD, examples=[None])
@@ -167,6 +169,7 @@ class MakingBody(ResponseBody):
             uncited_spans=[SpanBody.of(span) for part in of_kind(making.parts, ProsePart) for span in part.uncited],
             quoted_spans=[QuotedSpanBody.of_part(part) for part in of_kind(making.parts, QuotePart)],
             parts=[part_body(part) for part in making.parts],
+            conflicts=[ConflictBody.of(one) for one in making.conflicts],
             answers=making.probability,
             words=WordsBody.of(making.words),
             lead=next((SpanBody.of(part.words) for part in of_kind(making.parts, LeadPart)), None),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from app.answering.answers.parts import AnyPart, NoteCode, QuotePart, Reason
+from app.answering.answers.parts import AnyPart, Conflict, NoteCode, QuotePart, Reason
 from app.api.schemas.shape import ResponseBody
 from retrieval.types import Span
 
@@ -50,6 +50,24 @@ class PartFields(SpanBody):
     )
 
 
+class ConflictBody(ResponseBody):
+    """Two footnotes whose passages say different things of what is asked."""
+
+    what: Literal["number", "date", "name"] = Field(description="What they disagree about.", examples=["number"])
+    citations: list[int] = Field(
+        description="Both footnotes: their places in `citations`, from 0. They are equal in JSON answers where both "
+        "passages are of one source.",
+        min_length=2,
+        max_length=2,
+        examples=[[1, 2]],
+    )
+
+    @classmethod
+    def of(cls, conflict: Conflict) -> "ConflictBody":
+        """The body for a conflict."""
+        return cls(what=conflict.what, citations=list(conflict.citations))
+
+
 class LeadPartBody(PartFields):
     """The line at the beginning that answers in a few words of a document."""
 
@@ -82,7 +100,8 @@ class NotePartBody(PartFields):
     kind: Literal["note"] = Field(description="Always `note`.")
     code: NoteCode = Field(
         description="`other_language`: the passages that were found are in another language than the question; "
-        "`nearest_passages`: the quotes below it may not answer."
+        "`nearest_passages`: the quotes below it may not answer; `sources_disagree`: two passages give other values, "
+        "and the answer's `conflicts` name their footnotes."
     )
     language: str | None = Field(
         description="The language of the passages, by its own name; null for other notes.", examples=["English"]

@@ -20,14 +20,15 @@ class PointingReader:
     threshold = 0.4
 
     def __init__(
-        self, words: str, *, asked: str = "", margins: Sequence[float] = (SURE,), failing: bool = False
+        self, words: str, *, asked: str = "", other: str = "", margins: Sequence[float] = (SURE,), failing: bool = False
     ) -> None:
-        """Point at `words` where the question has the text `asked`.
+        """Point at `words`, in pieces without them at `other`, where the question has the text `asked`.
 
         The margins are of the passages in their order, the last of them also of all further passages.
         """
         self._words = words
         self._asked = asked
+        self._other = other
         self._margins = margins
         self._failing = failing
         self.passages: list[str] = []
@@ -68,7 +69,8 @@ class PointingReader:
         text = passage[piece.start_char : piece.end_char]
         if not text:
             return None
-        at = text.find(self._words) if found else -1
-        first, length = (piece.start_char, 1) if at < 0 else (piece.start_char + at, len(self._words))
+        words = self._words if self._words in text or not self._other else self._other
+        at = text.find(words) if found else -1
+        first, length = (piece.start_char, 1) if at < 0 else (piece.start_char + at, len(words))
         margin = -SURE if at < 0 else margin
         return Pointer(first, first + length, 1 / (1 + exp(-margin)), margin)

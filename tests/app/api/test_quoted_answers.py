@@ -21,6 +21,7 @@ from app.server.state import State
 from app.types import Operation
 from generation.ports import Engine
 from retrieval.search import Search
+from retrieval.types import Hit
 from tests.app.answering.answerers import QuotesAs, make_answerer
 from tests.app.answering.pointing_reader import PointingReader
 from tests.app.answering.test_prompt import CharacterTokenizer
@@ -41,18 +42,29 @@ FIELDS = ("answered", "reason", "answers", "lead", "quoted_spans", "parts", "abs
 class Served:
     """The application over a fixed search, with a reader that points at "forty ships", and with conversations."""
 
-    def __init__(self, state: State, quotes: QuotesAs, *, quote_unverified: bool = True, **limits: Any) -> None:
+    def __init__(
+        self,
+        state: State,
+        quotes: QuotesAs,
+        *,
+        quote_unverified: bool = True,
+        found: tuple[Hit, ...] = (),
+        other: str = "",
+        **limits: Any,
+    ) -> None:
         embedder, tokenizer, ledger = TopicEmbedder("ship"), CharacterTokenizer(), state.usage.ledger
         self.engine = ScriptedEngine(GENERATED)
         engine = cast(Engine, self.engine if quotes is QuotesAs.FIRST else NoEngine(revision="1", context_window=2000))
         answerer = make_answerer(
-            finder=Finder(search=cast(Search, FixedSearch(hits())), vectors=QuestionVectors(embedder)),
+            finder=Finder(search=cast(Search, FixedSearch(found or hits())), vectors=QuestionVectors(embedder)),
             engine=engine,
             tokenizer=tokenizer,
             contents=state.corpus.contents,
             ledger=ledger,
             limits=replace(ANY_EVIDENCE, **limits),
-            passage_reader=PassageReader(embedder=embedder, reader=PointingReader("forty ships", asked="ships")),
+            passage_reader=PassageReader(
+                embedder=embedder, reader=PointingReader("forty ships", asked="ships", other=other)
+            ),
             quotes=quotes,
             quote_unverified=quote_unverified,
             conversations=Conversations(state.history.conversations, count_tokens=tokenizer.count, history_tokens=500),

@@ -332,6 +332,11 @@ export interface components {
         | components["schemas"]["JsonPartBody"]
       )[];
       /**
+       * Conflicts
+       * @description Footnotes whose passages give different numbers, dates or names for what is asked; empty where none do.
+       */
+      conflicts: components["schemas"]["ConflictBody"][];
+      /**
        * Answers
        * @description The probability in [0, 1] that the question is answered; null where nothing estimated it.
        * @example 0.97
@@ -2247,6 +2252,28 @@ export interface components {
        * @example 0
        */
       verification: number;
+    };
+    /**
+     * ConflictBody
+     * @description Two footnotes whose passages say different things of what is asked.
+     */
+    ConflictBody: {
+      /**
+       * What
+       * @description What they disagree about.
+       * @example number
+       * @enum {string}
+       */
+      what: "number" | "date" | "name";
+      /**
+       * Citations
+       * @description Both footnotes: their places in `citations`, from 0. They are equal in JSON answers where both passages are of one source.
+       * @example [
+       *       1,
+       *       2
+       *     ]
+       */
+      citations: number[];
     };
     /**
      * ContentPage
@@ -5546,6 +5573,11 @@ export interface components {
         | components["schemas"]["JsonPartBody"]
       )[];
       /**
+       * Conflicts
+       * @description Footnotes whose passages give different numbers, dates or names for what is asked; empty where none do.
+       */
+      conflicts: components["schemas"]["ConflictBody"][];
+      /**
        * Answers
        * @description The probability in [0, 1] that the question is answered; null where nothing estimated it.
        * @example 0.97
@@ -6851,10 +6883,10 @@ export interface components {
     };
     /**
      * NoteCode
-     * @description What Footnote says beside an answer: the passages are in another language; they are only the nearest.
+     * @description What Footnote says beside an answer: the passages are in another language, are only the nearest, or disagree.
      * @enum {string}
      */
-    NoteCode: "other_language" | "nearest_passages";
+    NoteCode: "other_language" | "nearest_passages" | "sources_disagree";
     /**
      * NotePartBody
      * @description A sentence by Footnote beside an answer or a refusal.
@@ -6883,7 +6915,7 @@ export interface components {
        * @enum {string}
        */
       kind: "note";
-      /** @description `other_language`: the passages that were found are in another language than the question; `nearest_passages`: the quotes below it may not answer. */
+      /** @description `other_language`: the passages that were found are in another language than the question; `nearest_passages`: the quotes below it may not answer; `sources_disagree`: two passages give other values, and the answer's `conflicts` name their footnotes. */
       code: components["schemas"]["NoteCode"];
       /**
        * Language
@@ -12534,6 +12566,11 @@ export interface components {
         | components["schemas"]["ReplyPartBody"]
         | components["schemas"]["JsonPartBody"]
       )[];
+      /**
+       * Conflicts
+       * @description Footnotes whose passages give different numbers, dates or names for what is asked; empty where none do.
+       */
+      conflicts: components["schemas"]["ConflictBody"][];
       /**
        * Answers
        * @description The probability in [0, 1] that the question is answered; null where nothing estimated it.

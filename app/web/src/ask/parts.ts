@@ -39,7 +39,7 @@ export function partsOf(answer: string, citations: readonly Place[], parts: read
 
 /** Which citations stand at a document's own words, by their place in the list. */
 export function exactIn(parts: readonly Part[]): ReadonlySet<number> {
-  const own = parts.filter((part) => part.kind === "lead" || part.kind === "quote");
+  const own = parts.filter((part) => part.kind === "lead" || part.kind === "quote" || part.kind === "note");
   return new Set(own.flatMap((part) => part.citations));
 }
 

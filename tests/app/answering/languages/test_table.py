@@ -21,7 +21,13 @@ PORTUGUESE: dict[str, Any] = {
     "own_name": "português",
     "denials": ["as fontes não"],
     "contrasts": "mas no_entanto",
-    "texts": {"no_evidence": "Nada.", "refusal": "Não sei.", "unsure": "Talvez:", "other_language": "({language})"},
+    "texts": {
+        "no_evidence": "Nada.",
+        "refusal": "Não sei.",
+        "unsure": "Talvez:",
+        "other_language": "({language})",
+        "sources_disagree": "!",
+    },
 }
 
 
