@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from app.receipts.verification import Check, hashed, verify
+from app.receipts.verification import ReceiptCheck, hashed, verify
 
 _MOST_BYTES = 64 << 20
 _SIGNS = {True: ("holds ", "green"), False: ("FAILS ", "red"), None: ("note  ", "yellow")}
@@ -29,9 +29,10 @@ def verify_receipt(
         Path | None, typer.Option(help="The keys you trust: a copy of /.well-known/footnote-keys.json.")
     ] = None,
 ) -> None:
-    """Verify a receipt: its signature, its bill, and with a folder of the files each of its footnotes.
+    """Verify the receipt of an answer, without a server, a network or a data directory.
 
-    The exit status is 1 when a check fails.
+    Its signature and its bill are checked, and with a folder of the files each of its footnotes. The exit status is 1
+    when a check fails.
     """
     console, error = Console(), Console(stderr=True)
     try:
@@ -51,7 +52,7 @@ def verify_receipt(
     raise typer.Exit(1 if failed else 0)
 
 
-def _shown(check: Check) -> Text:
+def _shown(check: ReceiptCheck) -> Text:
     sign, colour = _SIGNS[check.holds]
     return Text.assemble((sign, colour), check.says)
 

@@ -41,7 +41,7 @@ _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ReceiptCheck:
     """A check and what it found. `holds` is None where nothing was to be decided: the sentence says why."""
 
     holds: bool | None
@@ -50,7 +50,7 @@ class Check:
 
 def verify(
     raw: bytes, *, keys: bytes | None = None, files: Mapping[str, Path] | None = None, read_text: ReadText | None = None
-) -> Iterator[Check]:
+) -> Iterator[ReceiptCheck]:
     """The checks of a receipt, one by one.
 
     Args:
@@ -67,13 +67,13 @@ def verify(
         fields = read_object(raw, "The receipt")
         trusted = None if keys is None else keys_in(read_object(keys, "The file of keys"))
     except NotAReceipt as fault:
-        yield Check(False, str(fault))
+        yield ReceiptCheck(False, str(fault))
         return
     receipt: FormOfReceipt | None = None
     try:
         receipt = receipt_in(fields)
     except NotAReceipt as fault:
-        yield Check(False, str(fault))
+        yield ReceiptCheck(False, str(fault))
     yield from _signature(fields, receipt, trusted)
     if receipt is None:
         return
@@ -101,23 +101,23 @@ def hashed(folder: Path) -> dict[str, Path]:
 
 def _signature(
     fields: Mapping[str, Any], receipt: FormOfReceipt | None, trusted: Mapping[bytes, FormOfKey] | None
-) -> Iterator[Check]:
+) -> Iterator[ReceiptCheck]:
     try:
         signer = signer_of(fields)
     except NotSigned as error:
-        yield Check(False, f"The signature does not hold: {error}")
+        yield ReceiptCheck(False, f"The signature does not hold: {error}")
         return
-    yield Check(True, "The signature holds: nothing was changed since it was made.")
+    yield ReceiptCheck(True, "The signature holds: nothing was changed since it was made.")
     key_id = thumbprint(signer)
     if trusted is None:
         says = "is the receipt's own: anybody could have made it. --keys checks whose it is."
-        yield Check(None, f"The key {key_id} {says}")
+        yield ReceiptCheck(None, f"The key {key_id} {says}")
     elif (key := trusted.get(signer)) is None:
-        yield Check(False, f"The key {key_id} is not in the file of keys: somebody else signed.")
+        yield ReceiptCheck(False, f"The key {key_id} is not in the file of keys: somebody else signed.")
     elif receipt is not None and (fault := _untimely(key, receipt.issued_at)) is not None:
-        yield Check(False, f"The key {key_id} {fault}")
+        yield ReceiptCheck(False, f"The key {key_id} {fault}")
     else:
-        yield Check(True, f"The key {key_id} is in the file of keys.")
+        yield ReceiptCheck(True, f"The key {key_id} is in the file of keys.")
 
 
 def _untimely(key: FormOfKey, issued_at: datetime) -> str | None:
@@ -128,7 +128,7 @@ def _untimely(key: FormOfKey, issued_at: datetime) -> str | None:
     return None
 
 
-def _bill(bill: FormOfBill) -> Iterator[Check]:
+def _bill(bill: FormOfBill) -> Iterator[ReceiptCheck]:
     rows, total = bill.rows, bill.total
     faults = [*_faults_of_rows(rows)]
     priced = [_pico(row.cost) for row in rows if row.cost is not None]
@@ -144,9 +144,9 @@ def _bill(bill: FormOfBill) -> Iterator[Check]:
     if len({(row.event_id, row.adjustment_id) for row in rows}) != len(rows):
         faults.append("a row is there twice")
     for fault in faults:
-        yield Check(False, f"The bill does not add up: {fault}.")
+        yield ReceiptCheck(False, f"The bill does not add up: {fault}.")
     if not faults:
-        yield Check(True, f"The bill adds up: {len(rows)} rows sum to its total.")
+        yield ReceiptCheck(True, f"The bill adds up: {len(rows)} rows sum to its total.")
 
 
 def _faults_of_rows(rows: Sequence[FormOfRow]) -> Iterator[str]:
@@ -168,7 +168,9 @@ def _faults_of_rows(rows: Sequence[FormOfRow]) -> Iterator[str]:
             yield f"the cost of the row {row.event_id} is not its tokens at their prices"
 
 
-def _footnotes(receipt: FormOfReceipt, files: Mapping[str, Path] | None, read_text: ReadText | None) -> Iterator[Check]:
+def _footnotes(
+    receipt: FormOfReceipt, files: Mapping[str, Path] | None, read_text: ReadText | None
+) -> Iterator[ReceiptCheck]:
     documents = {(one.document_id, one.version): one for one in receipt.documents}
     withheld = {(one.document_id, one.version): one.reason for one in receipt.withheld}
     texts: dict[str, _Text] = {}
@@ -176,17 +178,17 @@ def _footnotes(receipt: FormOfReceipt, files: Mapping[str, Path] | None, read_te
         place, name = (footnote.document_id, footnote.version), f"Footnote {footnote.index}"
         document = documents.get(place)
         if document is None and place not in withheld:
-            yield Check(False, f"{name} cites a document that the receipt neither lists nor withholds.")
+            yield ReceiptCheck(False, f"{name} cites a document that the receipt neither lists nor withholds.")
         elif document is None:
-            yield Check(None, f"{name} cannot be checked: {_GONE[withheld[place]]}.")
+            yield ReceiptCheck(None, f"{name} cannot be checked: {_GONE[withheld[place]]}.")
         elif (fault := _fault_of_range(footnote)) is not None:
-            yield Check(False, f"{name} {fault}")
+            yield ReceiptCheck(False, f"{name} {fault}")
         elif files is not None and read_text is not None:
             if document.sha256 not in texts:
                 texts[document.sha256] = _text_of(document, files, read_text)
             yield _found(footnote, document, texts[document.sha256])
     if files is None and receipt.footnotes:
-        yield Check(None, "No document was looked at: --documents names the folder with their files.")
+        yield ReceiptCheck(None, "No document was looked at: --documents names the folder with their files.")
 
 
 def _fault_of_range(footnote: FormOfFootnote) -> str | None:
@@ -219,18 +221,20 @@ def _text_of(document: FormOfDocument, files: Mapping[str, Path], read_text: Rea
     return _Text(path, text, same=hashlib.sha256(text.encode()).hexdigest() == document.text_sha256)
 
 
-def _found(footnote: FormOfFootnote, document: FormOfDocument, read: _Text) -> Check:
+def _found(footnote: FormOfFootnote, document: FormOfDocument, read: _Text) -> ReceiptCheck:
     name, words = f"Footnote {footnote.index}", footnote.cited_text or ""
     if read.path is None:
-        return Check(False, f"{name} was not found: {read.fault}.")
+        return ReceiptCheck(False, f"{name} was not found: {read.fault}.")
     if read.same and read.text[footnote.start_char : footnote.end_char] == words:
-        return Check(True, f"{name} stands at its place in {document.filename!r}, word for word.")
+        return ReceiptCheck(True, f"{name} stands at its place in {document.filename!r}, word for word.")
     if read.same:
-        return Check(False, f"{name} does not stand at its place in {document.filename!r}.")
+        return ReceiptCheck(False, f"{name} does not stand at its place in {document.filename!r}.")
     if words in read.text:
         says = "The text of the file is not the one that was cited, as another version of Footnote may read it."
-        return Check(True, f"{name} stands in {document.filename!r}, word for word. {says}")
-    return Check(False, f"{name} does not stand in {document.filename!r}, whose text is not the one that was cited.")
+        return ReceiptCheck(True, f"{name} stands in {document.filename!r}, word for word. {says}")
+    return ReceiptCheck(
+        False, f"{name} does not stand in {document.filename!r}, whose text is not the one that was cited."
+    )
 
 
 def _pico(amount: str) -> int:

@@ -31,7 +31,7 @@ class ServerSettings(BaseModel, frozen=True):
     secret: SecretStr | None = Field(
         default=None,
         description="At least 32 random characters, the same for all processes that share a database: it seals the "
-        "passwords of files on their way to the process that reads them.",
+        "passwords of files on their way to the process that reads them, and the key that signs receipts.",
     )
     role: Literal["all", "api", "worker"] = Field(
         default="all",

@@ -23,6 +23,7 @@ ADMISSION = {
     ("POST", "/v1/embeddings"): RETRIEVAL,
     ("POST", "/v1/tokens/count"): RETRIEVAL,
     ("POST", "/v1/vector_stores/{vector_store_id}/search"): RETRIEVAL,
+    ("GET", "/v1/answers/{id}/receipt"): RATE_LIMITS,
     ("POST", "/v1/documents"): RATE_LIMITS,
     ("PUT", "/v1/documents/{document_id}"): RATE_LIMITS,
     ("POST", "/v1/files"): RATE_LIMITS,

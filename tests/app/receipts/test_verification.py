@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from app.receipts.signing import jwk_of, signed
-from app.receipts.verification import Check, hashed, verify
+from app.receipts.verification import ReceiptCheck, hashed, verify
 from ingestion.extraction import LocalExtractor
 from tests.app.receipts.receipted import (
     FOLLOW_UP,
@@ -54,7 +54,7 @@ class Kept:
     keys: bytes
     folder: Path
 
-    def verified(self, raw: bytes, *, keys: bytes | None) -> list[Check]:
+    def verified(self, raw: bytes, *, keys: bytes | None) -> list[ReceiptCheck]:
         return [*verify(raw, keys=keys, files=hashed(self.folder), read_text=text_of)]
 
 
@@ -64,7 +64,7 @@ def kept(served: Receipted, folder: Path) -> Kept:
     return Kept(receipt, served.keys(), folder)
 
 
-def faults(checks: list[Check]) -> str:
+def faults(checks: list[ReceiptCheck]) -> str:
     return "\n".join(check.says for check in checks if check.holds is False)
 
 
@@ -284,7 +284,7 @@ def test_one_key_by_itself_is_a_file_of_keys(kept: Kept) -> None:
 
 
 def test_where_the_text_is_read_otherwise_the_words_have_to_stand_in_it(kept: Kept) -> None:
-    def checks(text: str) -> list[Check]:
+    def checks(text: str) -> list[ReceiptCheck]:
         files = hashed(kept.folder)
         return [*verify(written(kept.receipt), keys=kept.keys, files=files, read_text=lambda *_: text)]
 
