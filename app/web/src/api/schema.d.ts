@@ -10596,6 +10596,70 @@ export interface components {
       } | null;
     };
     /**
+     * VerificationKeyBody
+     * @description A public key as a JWK (RFC 7517, RFC 8037), and when it signed.
+     */
+    VerificationKeyBody: {
+      /**
+       * Kty
+       * @description Always `OKP`.
+       * @example OKP
+       */
+      kty: string;
+      /**
+       * Crv
+       * @description Always `Ed25519`.
+       * @example Ed25519
+       */
+      crv: string;
+      /**
+       * X
+       * @description The key, base64url.
+       * @example 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo
+       */
+      x: string;
+      /**
+       * Kid
+       * @description Its thumbprint (RFC 7638).
+       * @example kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k
+       */
+      kid: string;
+      /**
+       * Use
+       * @description Always `sig`.
+       * @example sig
+       */
+      use: string;
+      /**
+       * Alg
+       * @description Always `EdDSA`.
+       * @example EdDSA
+       */
+      alg: string;
+      /**
+       * Created At
+       * @description RFC 3339 UTC.
+       * @example 2026-11-21T10:00:00.000Z
+       */
+      created_at: string;
+      /**
+       * Retired At
+       * @description When another key replaced it; null for the one that signs.
+       */
+      retired_at: string | null;
+    };
+    /**
+     * VerificationKeysBody
+     * @description A JWK set (RFC 7517, section 5).
+     */
+    VerificationKeysBody: {
+      /**
+       * Keys
+       * @description All keys that ever signed a receipt, the newest first.
+       */
+      keys: components["schemas"]["VerificationKeyBody"][];
+    };
+    /**
      * VersionBody
      * @description A version of a document that can still be read, or is on its way.
      */
