@@ -89,8 +89,9 @@ def differences(before: AnswerEvidence, after: AnswerEvidence) -> tuple[Evidence
 
 
 def _passages(evidence: AnswerEvidence) -> list[_Passage]:
-    """The passages that are cited, each wording once."""
-    return list({one.words: one for one in map(_Passage.of, reversed(evidence.citations))}.values())[::-1]
+    """The passages that are cited, each wording of a document once."""
+    found = map(_Passage.of, reversed(evidence.citations))
+    return list({(one.citation.get("document_id"), one.words): one for one in found}.values())[::-1]
 
 
 def _says_the_same(one: _Passage, other: _Passage) -> bool:

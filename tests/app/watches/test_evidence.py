@@ -151,6 +151,17 @@ def test_order_and_repetition_do_not_matter(one: AnswerEvidence, other: AnswerEv
     assert bool(differences(one, other)) == bool(differences(one, replace(other, citations=tuple(shuffled))))
 
 
+def test_equal_words_of_two_documents_are_two_passages_in_either_order() -> None:
+    fee, same = (
+        cited("The fee is 30 euros a month.", document="doc_1"),
+        cited("The fee is 30 euros a month.", document="doc_2"),
+    )
+    raised = cited("The fee is 35 euros a month.", document="doc_1")
+    for order in ((fee, same), (same, fee)):
+        found = differences(AnswerEvidence(False, order), AnswerEvidence(False, (raised,)))
+        assert kinds(found) == kinds(differences(AnswerEvidence(False, (fee,)), AnswerEvidence(False, (raised,)))) != []
+
+
 @given(answers, st.integers(1, 9), st.integers(0, 10_000))
 def test_places_and_versions_do_not_matter(evidence: AnswerEvidence, version: int, start: int) -> None:
     moved = tuple({**one, "version": version, "start_char": start} for one in evidence.citations)
