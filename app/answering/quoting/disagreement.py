@@ -46,10 +46,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """The place of the claim that says otherwise, and what it says otherwise."""
+    """The place of the claim that says otherwise, what it says otherwise, and the words of its sentence that do."""
 
     place: int
     what: What
+    words: str
 
 
 def disagreement(question: str, first: Claim, others: Sequence[Claim]) -> Disagreement | None:
@@ -57,7 +58,7 @@ def disagreement(question: str, first: Claim, others: Sequence[Claim]) -> Disagr
 
     >>> fee = "The fee for a day is {} euros."
     >>> disagreement("What is the fee?", Claim("4.80 euros", fee.format("4.80")), [Claim("5.20", fee.format("5.20"))])
-    Disagreement(place=0, what='number')
+    Disagreement(place=0, what='number', words='5.20')
     """
     asked = kind_asked(question)
     value = value_in(first.sentence, first.words, asked)
@@ -74,7 +75,7 @@ def disagreement(question: str, first: Claim, others: Sequence[Claim]) -> Disagr
                 and contradict(value, said)
                 and about_the_same(question, first, replace(other, words=words), exchanged=words != other.words)
             ):
-                return Disagreement(place, value.what)
+                return Disagreement(place, value.what, words)
     return None
 
 
