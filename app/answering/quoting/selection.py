@@ -10,7 +10,7 @@ from app.answering.languages.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.antecedents import with_antecedents
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate
-from app.answering.quoting.disagreement import Claim, Disagreement, disagreement
+from app.answering.quoting.disagreement import Disagreement, PassageClaim, disagreement
 from app.answering.quoting.features import Read
 from app.answering.quoting.headings import behind_heading, headings_of
 from app.answering.quoting.pointing import marked_in
@@ -157,14 +157,14 @@ def _marking(quote: Extract, words: str) -> Extract:
     return replace(quote, highlight=Span(start, start + len(words)), cell=None)
 
 
-def _claim(question: str, found: ScoredCandidates, scores: Sequence[float], place: int) -> Claim | None:
+def _claim(question: str, found: ScoredCandidates, scores: Sequence[float], place: int) -> PassageClaim | None:
     candidate = found.candidates[place]
     marked, _ = marked_in(question, candidate, found.reads[place])
     if marked is None:
         return None
     chunk = candidate.source.chunk_at(candidate.core)
     words = candidate.source.hit.chunk.text_at(marked)
-    return Claim(words, candidate.core_text, "\n".join((chunk.title, *chunk.heading_path)), scores[place])
+    return PassageClaim(words, candidate.core_text, "\n".join((chunk.title, *chunk.heading_path)), scores[place])
 
 
 def _meet(one: Candidate, other: Candidate) -> bool:
