@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from app.answering.answers.parts import AnyPart, Conflict, LeadPart, ProsePart, QuotePart, Reason, of_kind
+from app.answering.answers.parts import AnyPart, CitedConflict, LeadPart, ProsePart, QuotePart, Reason, of_kind
 from app.answering.citing.citation import Citation
 from app.answering.metering.token_usage import TokenUsage
 from generation.types import FinishReason, TokenLogprob
@@ -180,7 +180,7 @@ class Answer:
     standalone_question: str | None = None
     logprobs: tuple[TokenLogprob, ...] = ()
     probability: float | None = None
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[CitedConflict, ...] = ()
 
     @property
     def quotes(self) -> tuple[QuotePart, ...]:

@@ -51,7 +51,7 @@ What: TypeAlias = Literal["number", "date", "name"]
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class CitedConflict:
     """Two footnotes whose passages say different things of what is asked; `citations` are places in `Answer.citations`.
 
     The places are equal in JSON, where a source has one footnote, and both passages are of one source.

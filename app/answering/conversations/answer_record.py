@@ -11,8 +11,8 @@ from pydantic import Field, TypeAdapter
 from app.answering.answers.answer import AbstentionReport, Answer, SourceReport, WindowUse, Words
 from app.answering.answers.parts import (
     AnyPart,
+    CitedConflict,
     ClarifyPart,
-    Conflict,
     JsonPart,
     LeadPart,
     NoteCode,
@@ -47,7 +47,7 @@ class AnswerRecord:
     timings_ms: Mapping[str, float | None]
     parts: tuple[Annotated[AnyPart, Field(discriminator="kind")], ...]
     probability: Annotated[float | None, Field(alias="answers")] = None  # none in answers from before it was estimated
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[CitedConflict, ...] = ()
 
     @property
     def words(self) -> Words:

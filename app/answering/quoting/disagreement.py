@@ -30,7 +30,7 @@ _TELLS = re.compile(r"[A-Z\d]")
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class PassageClaim:
     """What a passage answers: its `words` in its `sentence`.
 
     Attributes:
@@ -46,18 +46,20 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """The place of the claim that says otherwise, and what it says otherwise."""
+    """The place of the claim that says otherwise, what it says otherwise, and the words of its sentence that do."""
 
     place: int
     what: What
+    words: str
 
 
-def disagreement(question: str, first: Claim, others: Sequence[Claim]) -> Disagreement | None:
+def disagreement(question: str, first: PassageClaim, others: Sequence[PassageClaim]) -> Disagreement | None:
     """The likeliest of the others that gives another value than the first; None where all may be right.
 
     >>> fee = "The fee for a day is {} euros."
-    >>> disagreement("What is the fee?", Claim("4.80 euros", fee.format("4.80")), [Claim("5.20", fee.format("5.20"))])
-    Disagreement(place=0, what='number')
+    >>> one, other = (PassageClaim(amount, fee.format(amount)) for amount in ("4.80", "5.20"))
+    >>> disagreement("What is the fee?", one, [other])
+    Disagreement(place=0, what='number', words='5.20')
     """
     asked = kind_asked(question)
     value = value_in(first.sentence, first.words, asked)
@@ -74,16 +76,16 @@ def disagreement(question: str, first: Claim, others: Sequence[Claim]) -> Disagr
                 and contradict(value, said)
                 and about_the_same(question, first, replace(other, words=words), exchanged=words != other.words)
             ):
-                return Disagreement(place, value.what)
+                return Disagreement(place, value.what, words)
     return None
 
 
-def counterpart(one: Claim, sentence: str) -> str:
+def counterpart(one: PassageClaim, sentence: str) -> str:
     """What a nearly equal sentence says in the place of a claim's words; "" where it says nothing else there.
 
     Where anything else is exchanged that tells things apart, a name or a number, it is about something else.
 
-    >>> counterpart(Claim("63 days", "It went on for 63 days."), "It went on for 43 days.")
+    >>> counterpart(PassageClaim("63 days", "It went on for 63 days."), "It went on for 43 days.")
     '43 days'
     """
     start = one.sentence.find(one.words)
@@ -114,7 +116,7 @@ def _tells(words: "Sequence[re.Match[str]]") -> bool:
     return any(_TELLS.match(word.group()) for word in words)
 
 
-def about_the_same(question: str, one: Claim, other: Claim, *, exchanged: bool = False) -> bool:
+def about_the_same(question: str, one: PassageClaim, other: PassageClaim, *, exchanged: bool = False) -> bool:
     """Whether the sentence of another claim is about the same thing, is likely, and neither says the other's value.
 
     Words that are `exchanged` in nearly equal sentences are no less about it where the reader finds others likelier.
@@ -133,14 +135,14 @@ def about_the_same(question: str, one: Claim, other: Claim, *, exchanged: bool =
     return any(near >= least and alike >= share for least, share in (LIKELY, ALIKE))
 
 
-def shared(one: Claim, other: Claim) -> float:
+def shared(one: PassageClaim, other: PassageClaim) -> float:
     """The share of the shorter sentence's content words that the other one has, without both values."""
     values = terms(one.words) | terms(other.words)
     here, there = terms(one.sentence) - values, terms(other.sentence) - values
     return len(here & there) / max(1, min(len(here), len(there)))
 
 
-def _says(sentence: str, claim: Claim) -> bool:
+def _says(sentence: str, claim: PassageClaim) -> bool:
     """Whether a sentence says the value of a claim as often as the claim's own sentence does."""
     here = _times(sentence, claim.words)
     return here > 0 and here >= _times(claim.sentence, claim.words)

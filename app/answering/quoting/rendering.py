@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from app.answering.answers.parts import (
     AnyPart,
-    Conflict,
+    CitedConflict,
     JsonPart,
     LeadPart,
     NoteCode,
@@ -49,7 +49,7 @@ class Quotation:
     text: str
     citations: tuple[Citation, ...]
     parts: tuple[AnyPart, ...]
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[CitedConflict, ...] = ()
 
 
 def lead_words(quote: Extract) -> str:
@@ -112,7 +112,7 @@ def quotation(
         parts.append(LeadPart(start_char=0, end_char=len(text), words=Span(at, at + len(words))))
     elif opening:
         text = opening
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[CitedConflict, ...] = ()
     if conflict is not None:
         text += ("\n\n" if form == "markdown" else "\n") if text else ""
         start = len(text)
@@ -122,7 +122,7 @@ def quotation(
             text, citation = _marked(f"{text} {literal(said) if form == 'markdown' else said}", quote, pages)
             text += mark
             citations.append(citation)
-        conflicts = (Conflict(conflict.what, (len(citations) - 2, len(citations) - 1)),)
+        conflicts = (CitedConflict(conflict.what, (len(citations) - 2, len(citations) - 1)),)
         parts.append(NotePart(start_char=start, end_char=len(text), code=NoteCode.SOURCES_DISAGREE))
     for number, quote in enumerate(quotes):
         if text:
@@ -189,10 +189,10 @@ def _json(quotes: Sequence[Extract], words: str, pages: Pages, conflict: QuoteCo
     text, spans = json_answer(answer, numbers)
     places = dict(zip(numbers, spans, strict=True))
     citations = tuple(_citation(quote, places[quote.source.number], pages) for quote in quotes)
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[CitedConflict, ...] = ()
     if conflict is not None:
         first, other = (numbers.index(quotes[one].source.number) for one in (conflict.first, conflict.other))
-        conflicts = (Conflict(conflict.what, (first, other)),)
+        conflicts = (CitedConflict(conflict.what, (first, other)),)
     return Quotation(text, citations, (JsonPart(start_char=0, end_char=len(text)),), conflicts)
 
 

@@ -4,13 +4,13 @@ What was read is one probability for each (`app.answering.quoting.score`); `pass
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.answering.languages.question_kind import asks_for_words, kind_asked
 from app.answering.quoting.antecedents import with_antecedents
 from app.answering.quoting.breadth import CLEAR, ONE, Breadth, chosen
 from app.answering.quoting.candidates import Candidate
-from app.answering.quoting.disagreement import Claim, disagreement
+from app.answering.quoting.disagreement import Disagreement, PassageClaim, disagreement
 from app.answering.quoting.features import Read
 from app.answering.quoting.headings import behind_heading, headings_of
 from app.answering.quoting.pointing import marked_in
@@ -88,11 +88,18 @@ def selection_of(
     ]
     outcome: Decision = "answered" if best >= answered else "unsure" if best >= nearest else "refused"
     groups = [] if outcome == "refused" else chosen(found.candidates, scores, breadth, first=first, least=nearest)
-    conflict = None
+    told = None
     if outcome == "answered" and found.read and not breadth.joined:
-        groups, conflict = _with_conflict(question, found, scores, about, groups)
+        told = _disagreement(question, found, scores, first)
+    if told is not None and [told.place] not in groups:
+        groups = _with_other(groups, told.place, found.candidates)
+    quotes = [_quote(question, found, scores, about, group) for group in groups]
+    conflict = None
+    if told is not None:
+        conflict = QuoteConflict(told.what, 0, groups.index([told.place]))
+        quotes[conflict.other] = _marking(quotes[conflict.other], told.words)
     return Selection(
-        with_antecedents([_quote(question, found, scores, about, group) for group in groups]),
+        with_antecedents(quotes),
         best,
         outcome,
         decides=found.read,
@@ -121,43 +128,43 @@ def leads(question: str, selection: Selection) -> bool:
     return selection.score >= (LEADS if told or kind_asked(question) is not None else CLEAR)
 
 
-def _with_conflict(
-    question: str,
-    found: ScoredCandidates,
-    scores: Sequence[float],
-    about: Sequence[bool],
-    groups: list[list[int]],
-) -> tuple[list[list[int]], QuoteConflict | None]:
-    """The groups with the candidate that disagrees with the first one, in the last place if there is no room."""
-    first = groups[0][0]
+def _disagreement(question: str, found: ScoredCandidates, scores: Sequence[float], first: int) -> Disagreement | None:
+    """What another candidate says otherwise than the first one, with its place among the candidates."""
     claims = {
-        place: claim
-        for place in range(len(scores))
-        if about[place] and (claim := _claim(question, found, scores, place)) is not None
+        place: claim for place in range(len(scores)) if (claim := _claim(question, found, scores, place)) is not None
     }
     apart = [
         place for place in claims if place != first and not _meet(found.candidates[place], found.candidates[first])
     ]
     if first not in claims or not apart:
-        return groups, None
+        return None
     told = disagreement(question, claims[first], [claims[place] for place in apart])
-    if told is None:
-        return groups, None
-    other = apart[told.place]
-    if [other] not in groups:
-        beside = [one for one in groups[1:] if not _meet(found.candidates[one[0]], found.candidates[other])]
-        groups = [groups[0], *beside[: max(0, len(groups) - 2)], [other]]
-    return groups, QuoteConflict(told.what, 0, groups.index([other]))
+    return None if told is None else replace(told, place=apart[told.place])
 
 
-def _claim(question: str, found: ScoredCandidates, scores: Sequence[float], place: int) -> Claim | None:
+def _with_other(groups: Sequence[list[int]], place: int, candidates: Sequence[Candidate]) -> list[list[int]]:
+    """The groups with one more candidate, in the last place if there is no room."""
+    beside = [one for one in groups[1:] if not _meet(candidates[one[0]], candidates[place])]
+    return [groups[0], *beside[: max(0, len(groups) - 2)], [place]]
+
+
+def _marking(quote: Extract, words: str) -> Extract:
+    """The quote with these words highlighted."""
+    at = quote.text.find(words)
+    if words == quote.words or at < 0:
+        return quote
+    start = quote.span.start_char + at
+    return replace(quote, highlight=Span(start, start + len(words)), cell=None)
+
+
+def _claim(question: str, found: ScoredCandidates, scores: Sequence[float], place: int) -> PassageClaim | None:
     candidate = found.candidates[place]
     marked, _ = marked_in(question, candidate, found.reads[place])
     if marked is None:
         return None
     chunk = candidate.source.chunk_at(candidate.core)
     words = candidate.source.hit.chunk.text_at(marked)
-    return Claim(words, candidate.core_text, "\n".join((chunk.title, *chunk.heading_path)), scores[place])
+    return PassageClaim(words, candidate.core_text, "\n".join((chunk.title, *chunk.heading_path)), scores[place])
 
 
 def _meet(one: Candidate, other: Candidate) -> bool:

@@ -41,7 +41,7 @@ _NUMERAL = re.compile(
 _SCALE_WORDS = frozenset(("hundred", "thousand", "million", "mn", "billion", "bn", "trillion"))
 _LOOSE = re.compile(
     r"\b(?:about|around|approximately|roughly|nearly|almost|some|circa|ca|estimated|over|more than|at least|above|"
-    r"up to|at most|under|below|less than|fewer than|minimum|maximum|exceed\w*)\W+(?:[\w$€£¥]+\W+)?\Z",
+    r"up to|at most|under|below|less than|fewer than|minimum|maximum|exceed\w*)\W{1,3}(?:\w{1,15}\W{1,3})?\Z",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+")

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from app.answering.answers.answer import AbstentionReport
-from app.answering.answers.parts import AnyPart, ClarifyPart, Conflict, JsonPart, Reason, of_kind
+from app.answering.answers.parts import AnyPart, CitedConflict, ClarifyPart, JsonPart, Reason, of_kind
 from app.answering.citing.citation import Citation
 from app.answering.prompt import Prompt
 from app.answering.question import Question
@@ -36,7 +36,7 @@ class Finished:
     finish_reason: str = "stop"
     citations: tuple[Citation, ...] = ()
     parts: tuple[AnyPart, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[CitedConflict, ...] = ()
     probability: float | None = None
     prompt: Prompt = field(default_factory=partial(Prompt, ()))
     model: str = ""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from app.answering.answers.parts import AnyPart, Conflict, NoteCode, QuotePart, Reason
+from app.answering.answers.parts import AnyPart, CitedConflict, NoteCode, QuotePart, Reason
 from app.api.schemas.shape import ResponseBody
 from retrieval.types import Span
 
@@ -63,7 +63,7 @@ class ConflictBody(ResponseBody):
     )
 
     @classmethod
-    def of(cls, conflict: Conflict) -> "ConflictBody":
+    def of(cls, conflict: CitedConflict) -> "ConflictBody":
         """The body for a conflict."""
         return cls(what=conflict.what, citations=list(conflict.citations))
 

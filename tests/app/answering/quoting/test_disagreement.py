@@ -1,16 +1,18 @@
 """app.answering.quoting.disagreement: two sentences that give different values for one thing, and ones that do not."""
 
+from dataclasses import replace
+
 import pytest
 
-from app.answering.quoting.disagreement import Claim, Disagreement, disagreement
+from app.answering.quoting.disagreement import Disagreement, PassageClaim, counterpart, disagreement
 
 FEE = "What is the fee for a day in the car park?"
 
 
-def claim(text: str, *, above: str = "", probability: float = 0.9) -> Claim:
+def claim(text: str, *, above: str = "", probability: float = 0.9) -> PassageClaim:
     """A claim whose words are in brackets."""
     words = text[text.index("[") + 1 : text.index("]")]
-    return Claim(words, text.replace("[", "").replace("]", ""), above, probability)
+    return PassageClaim(words, text.replace("[", "").replace("]", ""), above, probability)
 
 
 def told(question: str, one: str, other: str, *, above: tuple[str, str] = ("", "")) -> str | None:
@@ -26,7 +28,7 @@ def test_the_likeliest_other_value_is_told() -> None:
         claim("The car park takes a fee of [5.20] euros for a day.", probability=0.7),
     ]
 
-    assert disagreement(FEE, first, others) == Disagreement(2, "number")
+    assert disagreement(FEE, first, others) == Disagreement(2, "number", "5.20")
 
 
 @pytest.mark.parametrize(
@@ -72,3 +74,12 @@ def test_an_unlikely_passage_does_not_disagree() -> None:
     first = claim("The fee for a day is [4.80] euros.", probability=0.9)
 
     assert disagreement(FEE, first, [claim("The fee for a day is [5.20] euros.", probability=0.01)]) is None
+
+
+def test_words_in_the_place_of_the_answer_are_told_where_the_reader_found_others() -> None:
+    first = claim("The colonies had roughly [60,000] settlers, compared with 2 million in the south.")
+    other = PassageClaim("2 million", first.sentence.replace("60,000", "80,000"), probability=0.1)
+    apart = replace(other, sentence=other.sentence.replace("south", "North").replace("The colonies", "Its Towns"))
+
+    assert disagreement("How many people did the colonies have?", first, [other]) == Disagreement(0, "number", "80,000")
+    assert counterpart(first, apart.sentence.replace("2 million", "7 million")) == ""
