@@ -98,7 +98,7 @@ export function ConversationView({ conversation, runs, onBegun, onOpen }: Conver
           ))}
         </GoneDocuments.Provider>
         {mayAsk && last?.state === "done" && last.ending?.answered === true && (
-          <NextQuestions turns={turns} onAsk={askNext} />
+          <NextQuestions turns={turns} gone={gone} onAsk={askNext} />
         )}
       </div>
       {!missing && shared === null && (

@@ -11,11 +11,13 @@ const MOST_DOCUMENTS = 3;
 
 interface NextQuestionsProps {
   turns: readonly Turn[];
+  /** Documents that are deleted: nothing can be asked of them. */
+  gone: ReadonlySet<string>;
   onAsk: (question: NextQuestion) => void;
 }
 
-export function NextQuestions({ turns, onAsk }: NextQuestionsProps) {
-  const citations = turns.at(-1)?.citations ?? [];
+export function NextQuestions({ turns, gone, onAsk }: NextQuestionsProps) {
+  const citations = (turns.at(-1)?.citations ?? []).filter((one) => !gone.has(one.document_id));
   const documents = [...new Set(citations.map((one) => one.document_id))].slice(0, MOST_DOCUMENTS);
   const overviews = useQueries({
     queries: documents.map((id) => ({
