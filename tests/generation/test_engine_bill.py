@@ -1,7 +1,7 @@
 """The engine's counters equal the sum of its sequences' bills, also after cancellation, preemption and failure."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -41,10 +41,10 @@ class CrampedRunner(ScriptedRunner):
     def deallocate(self, sequence: SequenceState) -> None:
         self.grown.pop(id(sequence), None)
 
-    def run(self, plan: Plan) -> list[Sample]:
+    def run(self, plan: Plan, *, meanwhile: Callable[[], None]) -> list[Sample]:
         if self._failing and self._chance.random() < 0.05:
             raise RuntimeError("the model failed")
-        return super().run(plan)
+        return super().run(plan, meanwhile=meanwhile)
 
 
 @settings(deadline=None, max_examples=40)
