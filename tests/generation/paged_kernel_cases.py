@@ -60,6 +60,7 @@ LONG = [[530, 2], [255, 2]]  # three splits, nine tiles of keys; a row whose dra
         (Shape(dtype=F32, kv_heads=3, group=2, head_dim=16, block_tokens=32, window=16, softcap=1.5), MIXED),
         (Shape(dtype=F32, kv_heads=1, group=20, head_dim=8, scaling=0.7), [[3, 1], [18]]),
         (Shape(dtype=F32, kv_heads=1, group=2, head_dim=16), LONG),
+        (Shape(dtype=F32, kv_heads=1, group=2, head_dim=16), [[2100, 1], [3, 1]]),  # more parts than are added at once
         (Shape(dtype=F32, kv_heads=1, group=2, head_dim=16, window=200, softcap=2.0), LONG),
         (Shape(dtype=F16, kv_heads=1, group=8, head_dim=128), [[20, 1], [2, 2]]),
         (Shape(dtype=BF16, kv_heads=1, group=3, head_dim=64, block_tokens=32), [[40, 1], [2, 2]]),
