@@ -20,6 +20,10 @@ for _name in [*os.environ]:
     if _name in _OF_THE_CALLER or (_name.startswith("FOOTNOTE_") and not _name.startswith(_KEPT)):
         del os.environ[_name]
 
+# Torch's threads spin while they wait for each other, which takes the processor from other workers and their servers: a
+# server's start took nearly twice the processor's time (docs/EXPERIMENTS.md, 2026-11-29). No number changes by it.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 # A deadline per example would measure the machine, not the code.
 settings.register_profile("quick", deadline=None, max_examples=50)
 settings.register_profile("exhaustive", deadline=None)

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from app.answering.languages.details import lacks_month, lacks_name, lacks_number
+from app.answering.languages.statement import Statement, parse_statement
 from app.answering.verification.contradiction import contradicts
-from app.answering.verification.statement import Statement, parse_statement
-from app.answering.verification.support import forbids, lacks_month, lacks_name, lacks_number
+from app.answering.verification.support import forbids
 
 Kind: TypeAlias = Literal["answered", "passage", "number", "date", "name", "negation"]
 Cited: TypeAlias = Mapping[str, Any]

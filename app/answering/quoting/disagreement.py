@@ -12,8 +12,8 @@ from difflib import SequenceMatcher
 
 from app.answering.answers.parts import What
 from app.answering.languages.question_kind import kind_asked
+from app.answering.languages.statement import parse_statement
 from app.answering.quoting.values import contradict, value_in, years_in
-from app.answering.verification.statement import parse_statement
 from retrieval.words import folded, terms
 
 LIKELY = 0.3, 0.5

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from app.answering.answers.parts import What
+from app.answering.languages.details import lacks_name
 from app.answering.languages.question_kind import Kind
-from app.answering.verification.statement import parse_statement, stem
-from app.answering.verification.support import lacks_name
+from app.answering.languages.statement import parse_statement, stem
 from retrieval.words import STOP_WORDS, folded
 
 _YEAR = re.compile(

@@ -13,15 +13,11 @@ from app.errors import InvalidRequest, UnsupportedParameter
 
 
 class Writing(Protocol):
-    """An answer that a language model has begun to write.
-
-    Attributes:
-        quotes: The answer by quotes, shown until then; None without one.
-    """
+    """An answer that a language model has begun to write."""
 
     @property
     def quotes(self) -> QuotesFound | None:
-        """See the class."""
+        """The answer by quotes, shown until the model has written; None without one."""
         ...
 
     def events(self) -> AsyncGenerator[TextDelta | Finished, None]:

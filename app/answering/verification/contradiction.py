@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 
-from app.answering.verification.statement import Statement, stem
+from app.answering.languages.statement import Statement, stem
 from retrieval.words import STOP_WORDS
 
 _NEGATORS = frozenset(

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from app.answering.verification.statement import Statement, parse_statement
-from app.answering.verification.support import lacks_detail
+from app.answering.languages.details import lacks_detail
+from app.answering.languages.statement import Statement, parse_statement
 from retrieval.types import Source
 
 Leaf: TypeAlias = str | int | float

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, log
 
+from app.answering.languages.details import lacks_detail
 from app.answering.languages.question_kind import kind_checked
+from app.answering.languages.statement import Statement
 from app.answering.verification.contradiction import contradicts
-from app.answering.verification.statement import Number, Statement
-from retrieval.words import STOP_WORDS
 
 FORBIDDEN = 0.3
 """Most support of a passage that `forbids` rules out: a number or name is missing, or it contradicts."""
@@ -33,7 +33,6 @@ FRAGMENT = (-4.32, 2.79, 2.06, 0.85, -0.31, 2.29, 1.94, 0.71)
 FRAGMENT_EMBEDDED = (-4.47, 2.20, 2.15, 0.63, -0.46, 2.23, 1.40, 0.80, 1.81)
 
 
-_LONGEST_ACRONYM = 6
 _NEAR = 8  # content words on either side of an answer
 _SHORT = 4
 """Content words up to which an answer is a fragment that only its question completes."""
@@ -164,65 +163,9 @@ def _kind(asked: Statement, said: Statement, text: str) -> float:
             return 0.5
 
 
-def lacks_detail(claim: Statement, evidence: Statement, *, around: frozenset[str]) -> bool:
-    """Whether a number, a month or a name of the claim is not in its evidence.
-
-    Numbers and months must be in the passage itself; a name may also be in its headings.
-    """
-    return lacks_month(claim, evidence) or lacks_number(claim, evidence) or lacks_name(claim, evidence, around=around)
-
-
-def lacks_month(claim: Statement, evidence: Statement) -> bool:
-    """Whether a month of the claim is not in its evidence."""
-    return not claim.months <= evidence.months
-
-
-def lacks_number(claim: Statement, evidence: Statement) -> bool:
-    """Whether a number of the claim that is surely one is not in its evidence."""
-    return any(not number.loose and not _holds(evidence, number) for number in claim.numbers)
-
-
-def lacks_name(claim: Statement, evidence: Statement, *, around: frozenset[str]) -> bool:
-    """Whether a name of the claim is neither in its evidence nor among the words `around` it."""
-    words = frozenset(word.removesuffix("'s") for word in evidence.words) | around
-    return any(
-        name not in words and not _inflected(name, words) and not _spelt_out(name, evidence.words)
-        for name in claim.names
-    )
-
-
 def forbids(claim: Statement, evidence: Statement, *, around: frozenset[str]) -> bool:
     """Whether a rule keeps the evidence from counting as support: it lacks a detail, or contradicts."""
     return lacks_detail(claim, evidence, around=around) or contradicts(claim, evidence)
-
-
-def _holds(evidence: Statement, number: Number) -> bool:
-    for other in evidence.numbers:
-        if number.percent and not (other.percent or evidence.percent):
-            continue
-        if other.value == number.value:
-            return True
-        if number.bare == other.bare and other.scale == 1 and number.scale in evidence.scales:
-            return True  # "in millions" is in the head of the table
-    return False
-
-
-def _inflected(name: str, words: frozenset[str]) -> bool:
-    """Whether a word is the name with a short ending, or the other way round: "Oslo" and "Oslos"."""
-    return len(name) >= 4 and any(
-        abs(len(word) - len(name)) <= 2 and (word.startswith(name) or (len(word) >= 4 and name.startswith(word)))
-        for word in words
-    )
-
-
-def _spelt_out(name: str, words: tuple[str, ...]) -> bool:
-    """Whether neighbouring words begin with the letters of an acronym; function words ("on") may be left out."""
-    if not 2 <= len(name) <= _LONGEST_ACRONYM or not name.isalpha():
-        return False
-    return any(
-        name in "".join(word[0] for word in words if word[0].isalpha() and not (bare and word in STOP_WORDS))
-        for bare in (False, True)
-    )
 
 
 def _longest(claim: tuple[str, ...], evidence: tuple[str, ...]) -> int:

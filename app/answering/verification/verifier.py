@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
+from app.answering.languages.statement import Statement, parse_statement
 from app.answering.verification.contradiction import contradicts
-from app.answering.verification.statement import Statement, parse_statement
 from app.answering.verification.support import (
     DECIDED,
     FORBIDDEN,

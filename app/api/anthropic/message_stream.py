@@ -37,14 +37,11 @@ EVENTS = (
 
 
 class Numbers(Protocol):
-    """Numbers the documents of an answer from 0, and names the places of its passages in them.
-
-    `sources` says where the documents are.
-    """
+    """Numbers the documents of an answer from 0, and names the places of its passages in them."""
 
     @property
     def sources(self) -> Literal["stored", "sent"]:
-        """See the class."""
+        """Where the documents are: stored, or sent with the question."""
         ...
 
     def add(self, document_ids: Iterable[str]) -> None:

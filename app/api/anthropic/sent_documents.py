@@ -87,7 +87,7 @@ class SentNumbers:
         self._cites = cites
 
     def add(self, document_ids: Iterable[str]) -> None:
-        """Nothing: they were numbered when they were sent."""
+        """Leave the numbers as they are: documents were numbered when they were sent."""
 
     def locations(self, citation: Citation) -> list[Location]:
         """Where a citation's passage is: its characters, its pages or its blocks."""

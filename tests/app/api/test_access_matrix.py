@@ -1,7 +1,8 @@
 """Every route, for every role and another tenant, with a key and a session. One not in the matrix fails the build."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from fastapi.testclient import TestClient
@@ -109,58 +110,92 @@ def client(state: State) -> Iterator[TestClient]:
         yield client
 
 
+class Owned(Mapping[str, str]):
+    """Ids of one tenant's things by their parameters, each made when it is asked for first."""
+
+    def __init__(self, client: TestClient, state: State) -> None:
+        self._client, self._state = client, state
+        self._mark = new_id("own").replace("_", "-")
+        self._ids = {"addition_id": "mod_1", "id": "req_1", "generation_id": "1", "number": "1", "model": "footnote"}
+        self._makers: dict[str, Callable[[], dict[str, str]]] = {
+            **dict.fromkeys(("collection_id", "vector_store_id"), self._collection),
+            **dict.fromkeys(("document_id", "file_id", "job_id"), self._document),
+            "batch_id": self._batch,
+            "key_id": lambda: {"key_id": self._posted("/v1/admin/keys", name="victim")},
+            "budget_id": lambda: {"budget_id": self._posted("/v1/admin/budgets", limit=10**9, period="day")},
+            "invitation_id": lambda: {"invitation_id": self._posted("/v1/admin/invitations", name="Secret.")},
+            "conversation_id": lambda: {"conversation_id": self._posted("/v1/conversations", title="Secret.")},
+            "watch_id": lambda: {"watch_id": self._posted("/v1/watches", question="Secret?")},
+            "table_id": self._table,
+            "user_id": lambda: {"user_id": self._posted("/v1/admin/users", id=self._mark, name="Secret.")},
+            "tenant_id": lambda: {"tenant_id": self._posted("/v1/admin/tenants", id=self._mark, name="Secret.")},
+            "response_id": self._response,
+            "event_id": self._event,
+        }
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._ids:
+            self._ids |= self._makers[name]()
+        return self._ids[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids.keys() | self._makers.keys())
+
+    def __len__(self) -> int:
+        return len(self._ids.keys() | self._makers.keys())
+
+    def _posted(self, path: str, **body: object) -> str:
+        made = self._client.post(path, json=body)
+        assert made.is_success, made.text
+        return str(made.json()["id"])
+
+    def _collection(self) -> dict[str, str]:
+        made = self._posted("/v1/collections", name=self._mark)
+        return {"collection_id": made, "vector_store_id": made}
+
+    def _document(self) -> dict[str, str]:
+        told = {"text": f"Secret. {self._mark}", "filename": "s.txt", "collection_id": self["collection_id"]}
+        made = self._client.post("/v1/documents", json=told).json()
+        return {"document_id": made["id"], "file_id": made["id"], "job_id": made["job_id"]}
+
+    def _batch(self) -> dict[str, str]:
+        path = f"/v1/vector_stores/{self['collection_id']}/file_batches"
+        return {"batch_id": self._posted(path, file_ids=[self["document_id"]])}
+
+    def _table(self) -> dict[str, str]:
+        documents = [self["document_id"]]
+        return {"table_id": self._posted("/v1/tables", questions=["Secret?"], document_ids=documents)}
+
+    def _response(self) -> dict[str, str]:
+        asked = new_id("req")
+        turn = Turn(request_id=asked, question="Secret?", standalone=None, answer="", answered=True, citations=())
+        owner = Principal("default", self._mark, self._mark, Role.MEMBER)
+        told = json.dumps({"response": {"id": "Secret."}, "input": []})
+        self._state.history.responses.begin(owner, turn, told)
+        return {"response_id": asked}
+
+    def _event(self) -> dict[str, str]:
+        ledger, call_id = self._state.usage.ledger, f"{self._mark}:1"
+        ledger.reserve(reservation(call_id, tenant_id="default"))
+        ledger.settle(call_id, Settlement(status=UsageStatus.COMPLETED))
+        return {"event_id": call_id}
+
+
+@pytest.fixture(scope="module")
+def everything(client: TestClient, state: State) -> None:
+    """One of each thing, so that no list is empty."""
+    assert all({**Owned(client, state)}.values())
+
+
 @pytest.fixture
-def owned(client: TestClient, state: State) -> dict[str, str]:
-    """Ids of one tenant's things."""
-    mark = new_id("own").replace("_", "-")
-    collection = client.post("/v1/collections", json={"name": mark}).json()
-    document = client.post(
-        "/v1/documents", json={"text": f"Secret. {mark}", "filename": "s.txt", "collection_id": collection["id"]}
-    ).json()
-    key = client.post("/v1/admin/keys", json={"name": "victim"}).json()
-    client.post("/v1/admin/users", json={"id": mark, "name": "Secret."})
-    client.post("/v1/admin/tenants", json={"id": mark, "name": "Secret."})
-    invitation = client.post("/v1/admin/invitations", json={"name": "Secret."}).json()
-    conversation = client.post("/v1/conversations", json={"title": "Secret."}).json()
-    watch = client.post("/v1/watches", json={"question": "Secret?"}).json()
-    table = client.post("/v1/tables", json={"questions": ["Secret?"], "document_ids": [document["id"]]}).json()
-    files = {"file_ids": [document["id"]]}
-    batch = client.post(f"/v1/vector_stores/{collection['id']}/file_batches", json=files).json()
-    budget = client.post("/v1/admin/budgets", json={"limit": 10**9, "period": "day"}).json()
-    turn = Turn(request_id=new_id("req"), question="Secret?", standalone=None, answer="", answered=True, citations=())
-    owner = Principal("default", mark, mark, Role.MEMBER)
-    state.history.responses.begin(owner, turn, json.dumps({"response": {"id": "Secret."}, "input": []}))
-    state.usage.ledger.reserve(reservation(f"{mark}:1", tenant_id="default"))
-    state.usage.ledger.settle(f"{mark}:1", Settlement(status=UsageStatus.COMPLETED))
-    return {
-        "collection_id": collection["id"],
-        "document_id": document["id"],
-        "conversation_id": conversation["id"],
-        "watch_id": watch["id"],
-        "table_id": table["id"],
-        "job_id": document["job_id"],
-        "key_id": key["id"],
-        "budget_id": budget["id"],
-        "event_id": f"{mark}:1",
-        "user_id": mark,
-        "invitation_id": invitation["id"],
-        "tenant_id": mark,
-        "addition_id": "mod_1",
-        "id": "req_1",
-        "generation_id": "1",
-        "number": "1",
-        "vector_store_id": collection["id"],
-        "file_id": document["id"],
-        "batch_id": batch["id"],
-        "response_id": turn.request_id,
-        "model": "footnote",
-    }
+def owned(client: TestClient, state: State, everything: None) -> Owned:
+    return Owned(client, state)
 
 
-def call(client: TestClient, method: str, template: str, ids: dict[str, str], headers: dict[str, str]):
+def call(client: TestClient, method: str, template: str, ids: Mapping[str, str], headers: dict[str, str]):
     path = template
-    for name, value in ids.items():
-        path = path.replace("{" + name + "}", value)
+    for name in re.findall(r"{(\w+)}", template):
+        path = path.replace("{" + name + "}", ids.get(name, "{" + name + "}"))
     body = BODIES.get(template) if method in {"POST", "PUT", "PATCH"} else None
     if (method, template) == ("PUT", "/v1/documents/{document_id}"):
         body = {"text": "New text.", "filename": "s.txt"}

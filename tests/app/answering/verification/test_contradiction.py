@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.answering.languages.statement import parse_statement
 from app.answering.verification.contradiction import contradicts
-from app.answering.verification.statement import parse_statement
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""app.answering.verification.statement recognises numbers, months and names in every spelling."""
+"""app.answering.languages.statement recognises numbers, months and names in every spelling."""
 
 from decimal import Decimal
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.answering.verification.statement import parse_statement, stem
+from app.answering.languages.statement import parse_statement, stem
 
 
 @pytest.mark.parametrize(
