@@ -81,6 +81,7 @@ test-web: check-web $(VENV)/.installed-dev
 # The README's pictures, of real documents where they are (DOCUMENTS) and of the default models where they are fetched.
 screenshots: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.web.screenshots --documents $(DOCUMENTS) --out docs/screens
+	$(BIN)/python -m tests.web.screenshots --changes --out docs/screens
 
 # Does the engine work on this machine's GPU, and how fast? Needs no model: it makes its own. ARGS=--tiny tries it on the processor.
 gpu-check: $(VENV)/.installed-$(EXTRA)

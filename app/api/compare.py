@@ -7,12 +7,12 @@ from pydantic import Field
 
 from app.api.dependencies import CorpusDep, Cursor, Limit, PrincipalDep, visible_document
 from app.api.schemas.bounds import LARGEST_INTEGER, Id
+from app.api.schemas.kept_citations import WordRunBody
 from app.api.schemas.shape import ResponseBody, problems
 from app.db.paging import decode_cursor, encode_cursor
 from app.documents.comparing import ComparedChange, ComparedDocuments, ComparedPassage, ComparedText
 from app.errors import NotFound
 from ingestion.comparison import DifferenceKind
-from ingestion.wording import RunKind
 
 _MOST_SHOWN = 400_000  # characters of the passages of one page
 
@@ -38,13 +38,6 @@ class ComparedPassageBody(ResponseBody):
             page_end=passage.page_end,
             text=passage.text,
         )
-
-
-class WordRunBody(ResponseBody):
-    """Words that both wordings have, or one of them."""
-
-    kind: RunKind = Field(description="`equal`, `removed` or `added`.")
-    text: str = Field(description="The words, with the white space behind them.", examples=["60 "])
 
 
 class ComparedChangeBody(ResponseBody):

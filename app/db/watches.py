@@ -19,6 +19,13 @@ from app.ids import new_id
 from app.reach import reach_of
 from app.types import Principal
 
+_CHANGED_AT = (
+    sa.select(sa.func.max(watch_event.c.created_at))
+    .where(watch_event.c.watch_id == watch.c.id)
+    .scalar_subquery()
+    .label("changed_at")
+)
+
 WatchState: TypeAlias = Literal["waiting", "current", "no_access", "over_budget", "failing"]
 WatchPeriod: TypeAlias = Literal["day", "month"]
 
@@ -73,6 +80,7 @@ class Watch:
         presented: The passages of the last answer: document, version, first character, and one past the last.
         answer: The last answer, in JSON types; None before the first.
         looked_at: When its passages were looked for last.
+        changed_at: When its evidence changed last; None where it has not, or was not asked for.
     """
 
     id: str
@@ -96,6 +104,7 @@ class Watch:
     looked_at: float | None
     created_at: float
     updated_at: float
+    changed_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +206,7 @@ class WatchRepository:
 
     def list(self, principal: Principal, *, limit: int, cursor: str | None = None) -> Cut[Watch]:
         """A page of watches, newest first, and the cursor of the next page."""
-        query = sa.select(watch).where(*within(reach_of(principal), watch))
+        query = sa.select(watch, _CHANGED_AT).where(*within(reach_of(principal), watch))
         if cursor is not None:
             created_at, last_id = decode_cursor(cursor, float, str)
             query = query.where(sa.tuple_(watch.c.created_at, watch.c.id) < sa.tuple_(created_at, last_id))
@@ -285,7 +294,7 @@ class WatchRepository:
 
 def _find(connection: sa.Connection, watch_id: str, principal: Principal) -> Watch:
     row = connection.execute(
-        sa.select(watch).where(watch.c.id == watch_id, *within(reach_of(principal), watch))
+        sa.select(watch, _CHANGED_AT).where(watch.c.id == watch_id, *within(reach_of(principal), watch))
     ).one_or_none()
     if row is None:
         raise NotFound("There is no such watch.")
@@ -317,6 +326,7 @@ def to_watch(row: sa.Row[Any]) -> Watch:
         looked_at=row.looked_at,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        changed_at=row._mapping.get("changed_at"),  # noqa: SLF001 - SQLAlchemy's public name begins so
     )
 
 

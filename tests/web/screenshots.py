@@ -1,4 +1,4 @@
-"""Takes pictures of the screens: `python -m tests.web.screenshots [--documents FOLDER] [--out FOLDER] [--wording]`.
+"""Takes pictures of the screens: `python -m tests.web.screenshots [--documents FOLDER] [--out FOLDER] [--wording | --changes]`.
 
 The default models answer where they are fetched, else the scripted one; real documents are read where they are, else
 made ones. It says which. The clock of the server runs through two weeks, so that there is use to show.
@@ -79,7 +79,7 @@ def application(data_dir: Path) -> "AbstractContextManager[State]":
     from tests.server import ADMIN_KEY
     from tests.web import served
 
-    settings = load_settings(data_dir=data_dir, admin_key=ADMIN_KEY)
+    settings = load_settings(data_dir=data_dir, admin_key=ADMIN_KEY, watch_interval_s=1)
     if all(is_fetched(model, models_dir=settings.models_dir) for model in DEFAULT_MODELS):
         print("the default models answer")
         return build(settings)
@@ -248,6 +248,52 @@ def photograph_wording(camera: Camera) -> None:
         camera.take(page, "worded-light")
 
 
+_FERRY = Path("app/web/src/assets/the-aldey-ferry.md")
+_FARE = "What does a return ticket cost?"
+
+
+def change(http: httpx.Client, camera: Camera) -> None:
+    """A document that changes: its versions compared, a footnote that turned, a watched question, two that disagree."""
+    global _offset  # noqa: PLW0603 the clock of the whole process
+    _offset = 0.0
+    told = _FERRY.read_text(encoding="utf-8")
+    add(http, {_FERRY.name: told.encode()})
+    (document,) = http.get("/v1/documents").json()["data"]
+    with camera.page("light") as page:
+        ask(page, _FARE)
+        page.get_by_role("button", name="Watch", exact=True).click()
+        page.get_by_role("link", name="Watched").last.wait_for()
+        asked = page.url.partition("/#")[2]
+        _until(lambda: http.get("/v1/watches").json()["data"][0]["state"] == "current")
+        raised = told.replace("costs 8 euros", "costs 9 euros").replace("one month", "two months")
+        body = {"text": raised, "filename": _FERRY.name, "wait": 30}
+        http.put(f"/v1/documents/{document['id']}", json=body).raise_for_status()
+        _until(lambda: http.get("/v1/watches").json()["data"][0]["changed_at"] is not None)
+        camera.go(page, f"#{asked}", ".ask-mark.doubtful")
+        page.reload()
+        page.locator("a.ask-mark.doubtful").first.hover()
+        page.get_by_role("tooltip").wait_for()
+        camera.take(page, "altered-light")
+        camera.go(page, "#/watches", ".watch-sides ins")
+        camera.take(page, "watched-light")
+        camera.go(page, "#/documents", ".documents-table tbody tr")
+        page.get_by_role("button", name=f"Details of {_FERRY.name}").click()
+        page.get_by_role("button", name="What changed since version 1").click()
+        page.locator(".compared ins").first.wait_for()
+        page.locator(".compared").first.scroll_into_view_if_needed()
+        camera.take(page, "compared-light")
+        other = "The fares of the Aldey ferry\n\nA return ticket costs 10 euros and is valid for two months.\n"
+        add(http, {"fares-of-the-summer.md": other.encode()})
+        camera.go(page, "#/", ".ask-composer")
+        ask(page, _FARE)
+        camera.take(page, "disagree-light")
+
+
+def _until(so: Callable[[], bool]) -> None:
+    while not so():
+        time.sleep(_LOOK_SECONDS)
+
+
 _WIDTHS = {1280: 800, 390: 844}
 """Widths and heights of the window, in CSS pixels."""
 _ADMINISTRATION = {
@@ -314,6 +360,7 @@ def main() -> None:
     parser.add_argument(
         "--wording", action="store_true", help="Instead: an answer that the model in FOOTNOTE_GENERATOR words."
     )
+    parser.add_argument("--changes", action="store_true", help="Instead: a document that gets another version.")
     given = parser.parse_args()
     time.time = _clock()  # before anything of the application keeps the function it finds
     from playwright.sync_api import sync_playwright
@@ -327,13 +374,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "data") as http:
         if given.wording:
             add(http, {name: content for name, content in shown.files.items() if "nvidia" in name})
-        else:
+        elif not given.changes:
             use(http, shown)
         with sync_playwright() as driver:
             browser = driver.chromium.launch(**browser_options)
             camera = Camera(browser, http, given.out)
             if given.wording:
                 photograph_wording(camera)
+            elif given.changes:
+                change(http, camera)
             else:
                 photograph(camera, shown)
             browser.close()

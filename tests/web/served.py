@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from app.answering.conversations.conversations import Conversations
 from app.answering.question import AnswerDefaults
@@ -99,10 +100,12 @@ def begun(data_dir: Path) -> Path:
 
 
 @contextmanager
-def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Iterator[State]:
+def application(
+    data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING, pointed: str = POINTED, **settings_of_its_own: Any
+) -> Iterator[State]:
     """A state over `data_dir` that ingests, answers in conversations, keeps books and compares them.
 
-    Where `quotes` answer, a reader points at `POINTED` for them.
+    Where `quotes` answer, a reader points at `pointed` for them.
     """
     tokenizer, embedder, passwords = LetterTokenizer(), DeliberateEmbedder(held(data_dir), begun(data_dir)), Passwords()
     engine = LocalEngine(
@@ -114,7 +117,7 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
         vocab_size=0x110000,
         constraints=Unconstrained(),
     )
-    with metered(data_dir, engine=engine, limits=LIMITS, passwords=passwords) as state:
+    with metered(data_dir, engine=engine, limits=LIMITS, passwords=passwords, **settings_of_its_own) as state:
         models, ledger = state.serving.models, state.usage.ledger
         assert models is not None
         intake = Intake(
@@ -143,7 +146,7 @@ def application(data_dir: Path, *, quotes: QuotesAs = QuotesAs.NOTHING) -> Itera
             quotes=quotes,
             passage_reader=None
             if quotes is QuotesAs.NOTHING
-            else PassageReader(embedder=embedder, reader=PointingReader(POINTED)),
+            else PassageReader(embedder=embedder, reader=PointingReader(pointed)),
         )
         state.serving.models = replace(models, answerer=answerer)
         yield state_with(state, intake=intake)

@@ -3,6 +3,7 @@
 import json
 from typing import TYPE_CHECKING
 
+from app.receipts.verification import verify
 from tests.web.asking import ask, begin
 from tests.web.conftest import Opening, Tenant, Window
 from tests.web.looking import seen, settled
@@ -140,6 +141,22 @@ async def test_a_conversation_is_exported_and_printed_with_its_passages(open_pag
     await seen(page, ".print-passage blockquote", CLAIM.split(" on the")[0])
     shown = await page.evaluate(_SHOWN, ".top, .ask-composer, .ask-side, .ask-head")
     assert shown == []
+
+
+async def test_an_answer_has_a_receipt_whose_signature_and_bill_hold(open_page: Opening, tenant: Tenant) -> None:
+    tenant.upload("harbour.txt", HARBOUR)
+    page = await open_page(tenant)
+    turn = await ask(page, QUESTION)
+    await turn.locator(".ask-how summary").click()
+    async with page.expect_download() as downloading:
+        await turn.get_by_role("link", name="Receipt").click()
+    download = await downloading.value
+    raw = (await download.path()).read_bytes()
+    checks = list(verify(raw, keys=tenant.http.get("/.well-known/footnote-keys.json").content))
+    assert download.suggested_filename == f"{json.loads(raw)['id']}-receipt.json"
+    assert json.loads(raw)["question"] == QUESTION
+    assert not [check.says for check in checks if check.holds is False]
+    assert [check.says for check in checks if check.holds]
 
 
 async def test_beside_a_passage_the_tools_of_each_take_one_row(open_page: Opening, tenant: Tenant) -> None:

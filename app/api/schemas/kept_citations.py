@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from pydantic import Field
+
+from app.api.schemas.shape import ResponseBody
 from app.db.cited_passages import CitedPlace, PassagePlace, place_of
 from ingestion.revisions import PassageState
-from ingestion.wording import changes
+from ingestion.wording import RunKind, changes
 
 Places: TypeAlias = Mapping[CitedPlace, PassagePlace]
 """What became of cited passages in the live versions of their documents."""
@@ -19,6 +22,13 @@ KEPT_CITATIONS = (
     "altered passage `current_text` is its new wording, and `changes` are the runs of both wordings: `kind` "
     "(`equal`, `removed`, `added`) and `text`. `verified` is false unless the passage is current or has moved."
 )
+
+
+class WordRunBody(ResponseBody):
+    """Words that both wordings have, or one of them."""
+
+    kind: RunKind = Field(description="`equal`, `removed` or `added`.")
+    text: str = Field(description="The words, with the white space behind them.", examples=["60 "])
 
 
 def kept_citation(citation: Mapping[str, Any], places: Places) -> dict[str, Any]:

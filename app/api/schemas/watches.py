@@ -6,10 +6,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from app.api.schemas.bounds import LARGEST_INTEGER, MOST_QUESTION, Described, DocumentIds, Ids
+from app.api.schemas.kept_citations import WordRunBody
 from app.api.schemas.search import FILTER, Scoped
 from app.api.schemas.shape import RequestBody, ResponseBody, rfc3339
 from app.db.values import KEEP
 from app.db.watches import Watch, WatchBudget, WatchEvent, WatchScope, WatchTerms
+from ingestion.wording import changes
 
 _EVERY = (
     "Seconds between two looks, at least the server's setting (300); null: it is looked at when its scope changes, and "
@@ -142,6 +144,7 @@ class WatchBody(ResponseBody):
     used_tokens: int = Field(description="Tokens used in the present period of its budget, or in all without one.")
     looked_at: str | None = Field(description="When its passages were looked for last, RFC 3339 UTC.")
     due_at: str | None = Field(description="When they are looked for next, RFC 3339 UTC; null while it is paused.")
+    changed_at: str | None = Field(description="When its evidence changed last, RFC 3339 UTC; null: it has not.")
     answer: WatchedAnswerBody | None = Field(description="The last answer; null before the first.")
     created_at: str = Field(description="RFC 3339 UTC.")
     updated_at: str = Field(description="When it was changed last, RFC 3339 UTC.")
@@ -157,6 +160,7 @@ class WatchBody(ResponseBody):
                 "budget": WatchBudgetBody.of(watch.budget),
                 "looked_at": None if watch.looked_at is None else rfc3339(watch.looked_at),
                 "due_at": None if watch.due_at is None else rfc3339(watch.due_at),
+                "changed_at": None if watch.changed_at is None else rfc3339(watch.changed_at),
                 "answer": None if watch.answer is None else WatchedAnswerBody.of(watch.answer),
                 "created_at": rfc3339(watch.created_at),
                 "updated_at": rfc3339(watch.updated_at),
@@ -179,6 +183,14 @@ class WatchDifferenceBody(ResponseBody):
     )
     before: dict[str, Any] | None = Field(description="The citation of the earlier answer; null where it has none.")
     after: dict[str, Any] | None = Field(description="The citation of the later answer; null where it has none.")
+    changes: list[WordRunBody] = Field(description="The runs of both wordings of a passage; empty for one alone.")
+
+    @classmethod
+    def of(cls, difference: Mapping[str, Any]) -> "WatchDifferenceBody":
+        """The body for a difference of an event."""
+        before, after = difference["before"], difference["after"]
+        runs = () if before is None or after is None else changes(before["cited_text"], after["cited_text"])
+        return cls.model_validate({**difference, "changes": [{"kind": run.kind, "text": run.text} for run in runs]})
 
 
 class WatchEventBody(ResponseBody):
@@ -202,7 +214,7 @@ class WatchEventBody(ResponseBody):
             question=event.question,
             before=WatchedAnswerBody.of(event.before),
             after=WatchedAnswerBody.of(event.after),
-            differences=[WatchDifferenceBody.model_validate(one) for one in event.differences],
+            differences=list(map(WatchDifferenceBody.of, event.differences)),
             created_at=rfc3339(event.created_at),
         )
 

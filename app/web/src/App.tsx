@@ -14,10 +14,12 @@ import { FailureBoundary } from "./ui/FailureBoundary";
 import { NoticeProvider } from "./ui/notices";
 import { ProblemNote } from "./ui/ProblemNote";
 import { ThemeButton } from "./ui/theme";
+import { WatchedLink } from "./watches/WatchedLink";
 
 const DocumentsScreen = lazy(() => import("./documents/DocumentsScreen"));
 const ViewerScreen = lazy(() => import("./viewer/ViewerScreen"));
 const UsageScreen = lazy(() => import("./usage/UsageScreen"));
+const WatchesScreen = lazy(() => import("./watches/WatchesScreen"));
 const AdminScreen = lazy(() => import("./admin/AdminScreen"));
 
 /** The page: signing in, and then the screens. The place in it is in the address's fragment, which no proxy's path
@@ -66,6 +68,7 @@ function Shell() {
         <nav aria-label={t.nav.label}>
           <NavLink to="/" also="/c/" label={t.nav.ask} />
           <NavLink to="/documents" label={t.nav.documents} />
+          <WatchedLink />
           <NavLink to="/usage" label={t.nav.usage} />
           {session.role === "admin" && <NavLink to="/admin" label={t.nav.admin} />}
         </nav>
@@ -91,6 +94,7 @@ function Shell() {
               <Route path="/c/:id">{({ id }) => <AskScreen conversation={id} />}</Route>
               <Route path="/documents" component={DocumentsScreen} />
               <Route path="/documents/:id">{({ id }) => <ViewerScreen document={id} />}</Route>
+              <Route path="/watches" component={WatchesScreen} />
               <Route path="/usage" component={UsageScreen} />
               <Route path="/admin/*?" component={AdminScreen} />
               <Route>

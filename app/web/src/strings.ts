@@ -8,6 +8,7 @@ import { palette } from "./palette/strings";
 import { ui } from "./ui/strings";
 import { usage } from "./usage/strings";
 import { viewer } from "./viewer/strings";
+import { watches } from "./watches/strings";
 
 export const t = {
   product: "Footnote",
@@ -16,6 +17,7 @@ export const t = {
     label: "Main",
     ask: "Ask",
     documents: "Documents",
+    watches: "Watched",
     usage: "Usage",
     admin: "Administration",
     signOut: "Sign out",
@@ -91,5 +93,6 @@ export const t = {
   usage,
   overview,
   admin,
+  watches,
   ui,
 };

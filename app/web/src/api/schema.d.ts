@@ -11668,6 +11668,11 @@ export interface components {
        * @description When they are looked for next, RFC 3339 UTC; null while it is paused.
        */
       due_at: string | null;
+      /**
+       * Changed At
+       * @description When its evidence changed last, RFC 3339 UTC; null: it has not.
+       */
+      changed_at: string | null;
       /** @description The last answer; null before the first. */
       answer: components["schemas"]["WatchedAnswerBody"] | null;
       /**
@@ -11751,6 +11756,11 @@ export interface components {
       after: {
         [key: string]: unknown;
       } | null;
+      /**
+       * Changes
+       * @description The runs of both wordings of a passage; empty for one alone.
+       */
+      changes: components["schemas"]["WordRunBody"][];
     };
     /**
      * WatchEventBody

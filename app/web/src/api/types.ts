@@ -55,6 +55,16 @@ export interface Page<Item> {
 
 export type DocumentStatus = Schemas["DocumentStatus"];
 export type DocumentVersion = Schemas["VersionBody"];
+/** A question that is asked again when its documents change. */
+export type Watch = Schemas["WatchBody"];
+export type WatchEvent = Schemas["WatchEventBody"];
+export type WatchDifference = Schemas["WatchDifferenceBody"];
+export type WatchedAnswer = Schemas["WatchedAnswerBody"];
+/** What the server keeps of a footnote of a watched question. */
+export type Cited = Pick<
+  Citation,
+  "document_id" | "version" | "filename" | "start_char" | "end_char" | "page_start" | "cited_text"
+>;
 /** What changed between two versions, by pages. */
 export type Comparison = Schemas["ComparisonBody"];
 /** A change between two versions. */

@@ -1,7 +1,7 @@
 /** How an answer was made: what was found, read and cited, what it cost and how long it took. All of it the server's. */
 import { useQueries } from "@tanstack/react-query";
 import { useState } from "react";
-import { request } from "../api/http";
+import { address, request } from "../api/http";
 import type { Document, Usage } from "../api/types";
 import { t } from "../strings";
 import { callsOf, countBy, duration, money, sum, timeParts, tokenParts } from "./bill";
@@ -11,7 +11,14 @@ import type { Turn } from "./turn";
 
 const count = new Intl.NumberFormat();
 
-export function HowMade({ turn, usage }: { turn: Turn; usage: Usage }) {
+interface HowMadeProps {
+  turn: Turn;
+  usage: Usage;
+  /** Whether the server keeps the answer, so that it has a receipt. */
+  kept: boolean;
+}
+
+export function HowMade({ turn, usage, kept }: HowMadeProps) {
   const words = t.ask.how;
   const [open, setOpen] = useState(false);
   return (
@@ -28,6 +35,18 @@ export function HowMade({ turn, usage }: { turn: Turn; usage: Usage }) {
           <p className="quiet small ask-break">
             {turn.ending?.model && `${words.model}: ${turn.ending.model} · `}
             {words.request}: <code>{turn.requestId}</code>
+            {kept && turn.requestId !== null && (
+              <>
+                {" · "}
+                <a
+                  href={address(`v1/answers/${encodeURIComponent(turn.requestId)}/receipt`)}
+                  download={`${turn.requestId}-receipt.json`}
+                  title={words.receiptTitle}
+                >
+                  {words.receipt}
+                </a>
+              </>
+            )}
           </p>
         </div>
       )}

@@ -4,6 +4,7 @@ import type { Feedback } from "../api/types";
 import { t } from "../strings";
 import { CopyButton } from "../ui/CopyButton";
 import { ProblemNote } from "../ui/ProblemNote";
+import { WatchButton } from "../watches/WatchButton";
 import { AnswerBody } from "./AnswerBody";
 import { Editable } from "./Editable";
 import { FeedbackButtons } from "./FeedbackButtons";
@@ -91,7 +92,9 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onAsk, 
         {running && (turn.stopping || !isReading(turn) || turn.quotes !== null) && <Waiting turn={turn} />}
         <Quoted turn={turn} onOpen={onOpen} />
         <Ended turn={turn} onAgain={last || turn.state === "interrupted" ? onAgain : null} />
-        {turn.usage !== null && !running && <HowMade turn={turn} usage={turn.usage} />}
+        {turn.usage !== null && !running && (
+          <HowMade turn={turn} usage={turn.usage} kept={conversation !== null && turn.state === "done"} />
+        )}
         {!running &&
           turn.state !== "interrupted" &&
           (turn.text !== "" || turn.state === "stopped" || feedback !== undefined) && (
@@ -107,6 +110,9 @@ function TurnBody({ conversation, turn, last, feedback, onOpen, onAgain, onAsk, 
                 <button type="button" className="plain small" onClick={onAgain}>
                   {words.again}
                 </button>
+              )}
+              {conversation !== null && turn.state === "done" && !refused && (
+                <WatchButton question={searched ?? turn.question} scope={turn.scope} />
               )}
               {conversation !== null && turn.requestId !== null && feedback !== undefined && (
                 <FeedbackButtons conversation={conversation} requestId={turn.requestId} said={feedback} />

@@ -303,6 +303,8 @@ export const ask = {
     },
     model: "Model",
     request: "Request",
+    receipt: "Receipt",
+    receiptTitle: "A signed file with the answer, its footnotes and its bill, which anyone can check",
     purpose: "Purpose",
     step: "Step",
   },
