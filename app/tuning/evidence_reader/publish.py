@@ -21,8 +21,8 @@ from app.models.folder import resolve
 from app.models.span_reader import write_reader_manifest
 from app.settings import DEFAULT_EMBEDDER, load_settings
 from app.tuning.evidence_reader.evaluate import UNSEEN_SETS, Figures, Judge, figures, load_model
+from app.tuning.evidence_reader.losses import Weights
 from app.tuning.evidence_reader.mixture import RULES, Source, shares, sources
-from app.tuning.evidence_reader.model import Weights
 from app.tuning.evidence_reader.run import STATE, TRAINED
 from app.tuning.evidence_reader.training import Recipe
 from app.tuning.span_reader.calibration import Calibrated, calibrate, marker_of
