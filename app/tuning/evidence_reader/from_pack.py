@@ -1,9 +1,10 @@
-"""`python -m app.tuning.evidence_reader.from_pack PACK OUT`: trains the reader from a pack, on one GPU in minutes.
+"""`python -m app.tuning.evidence_reader.from_pack PACK OUT`: trains the reader from a pack, on one GPU.
 
 Each `--stage PARTS PASSES RATE` is a training of its own with warm-up and decay, from the weights that the stage before
-it ended with; PARTS are `mixture`, `pairs`, or both with a comma between them. After each the weights go into
-OUT/STAGE.safetensors, and figures on every part that never trains are a line of OUT/figures.jsonl. It needs only numpy,
-rich, safetensors, torch and transformers, and the folder of the embedder the reader stands on.
+it ended with; PARTS are `mixture`, `pairs`, or both with a comma between them. After each the weights and the recipe
+go into the folder OUT/STAGE, which `publish` takes, and figures on every part that never trains are lines of
+OUT/figures.jsonl. It needs only numpy, rich, safetensors, torch and transformers, and the folder of the embedder that
+the reader stands on.
 """
 
 import argparse
@@ -21,8 +22,10 @@ from app.tuning.evidence_reader.groups import Group
 from app.tuning.evidence_reader.model import EvidenceModel
 from app.tuning.evidence_reader.packed import MIXTURE, PAIRS, Pack
 from app.tuning.evidence_reader.packed_figures import figures_of
-from app.tuning.evidence_reader.training import Maker, Recipe, Trainer, start, weights_of, write_weights
+from app.tuning.evidence_reader.training import TRAINED, Maker, Recipe, Trainer, start, weights_of, write_weights
 
+SAID = "training.json"
+"""In the folder of a stage: its recipe and the number of its groups."""
 _TOLD_EVERY = 20.0  # seconds
 
 
@@ -116,8 +119,12 @@ def main(arguments: Iterable[str] | None = None) -> None:
             _measure(pack, measured, model, chosen.out, "before", half=half, console=console)
         trainer = Trainer(model, recipe, steps=stage.steps, half=half)
         train(trainer, maker_of(pack, stage), console, stage=stage, until=chosen.until)
-        reader = chosen.out / f"{stage.name}.safetensors"
+        folder = chosen.out / stage.name
+        folder.mkdir(exist_ok=True)
+        reader = folder / TRAINED
         write_weights(trainer, reader)
+        told = {"recipe": asdict(recipe), "groups": trainer.step * recipe.groups}
+        (folder / SAID).write_text(json.dumps(told, indent=2), encoding="utf-8")
         model.load_state_dict(dict(trainer.weights), strict=False)
         _measure(pack, measured, model, chosen.out, stage.name, half=half, console=console, recipe=recipe)
 

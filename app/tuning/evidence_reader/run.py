@@ -24,10 +24,20 @@ from app.settings import DEFAULT_EMBEDDER, load_settings
 from app.tuning.adapter.run import joined
 from app.tuning.evidence_reader.groups import Grouper
 from app.tuning.evidence_reader.mixture import RULES, Source, order, shares, sources
-from app.tuning.evidence_reader.training import Maker, Recipe, Told, Trainer, makers, start, weights_of, write_weights
+from app.tuning.evidence_reader.training import (
+    STATE,
+    TRAINED,
+    Maker,
+    Recipe,
+    Told,
+    Trainer,
+    makers,
+    start,
+    weights_of,
+    write_weights,
+)
 from retrieval.plain_tokenizer import plain_tokenizer
 
-STATE, TRAINED = "state.pt", "trained.safetensors"
 _RECENT = 50  # steps averaged by a line of progress
 _LINE_SECONDS, _QUIET_SECONDS = 30.0, 50.0
 

@@ -17,6 +17,7 @@ from app.tuning.processes import add_up, worker, workers
 from app.tuning.span_reader.training import trained_weights
 from retrieval.reader_config import READER_FILES
 
+STATE, TRAINED = "state.pt", "trained.safetensors"
 _HEADS = ("head.", "tag.")
 _TOGETHER = 4  # groups with a graph in memory at once: about a gigabyte
 _TOGETHER_ON_CUDA = 256

@@ -12,6 +12,8 @@ from app.tuning.evidence_reader.from_pack import main
 from app.tuning.evidence_reader.mixture import source_of
 from app.tuning.evidence_reader.pack import near_misses_of, parts_of
 from app.tuning.evidence_reader.packed import MIXTURE, NEAR_MISSES, PAIRS, Pack
+from app.tuning.evidence_reader.publish import training_of
+from app.tuning.evidence_reader.training import TRAINED, Recipe
 from tests.app.tuning.evidence_reader.shelves import TOKENIZER, base_of, write_set
 
 SPECIALS = (TOKENIZER.token_to_id("[CLS]"), TOKENIZER.token_to_id("[SEP]"))
@@ -45,8 +47,14 @@ def test_every_stage_goes_on_from_the_last_and_is_measured(tmp_path, capsys):
     ]
     assert rows[0]["recipe"] is None
     assert rows[1]["recipe"]["pairs"] and rows[2]["recipe"]["passes"] == 3
-    first, last = (load_file(trained / f"{row['stage']}.safetensors") for row in rows[1:])
+    first, last = (load_file(trained / row["stage"] / TRAINED) for row in rows[1:])
     assert first.keys() == last.keys() >= {"head.weight", "tag.weight"}
     assert any(not torch.equal(one, last[name]) for name, one in first.items())
     told = capsys.readouterr().out
+    training = training_of(trained / "1-mixture-pairs", reader="")
+    assert training.packed
+    assert (training.recipe, training.groups) == (
+        Recipe(passes=3, learning_rate=1e-3, head_learning_rate=1e-2, seed=42, near=2),
+        4 * Recipe().groups,
+    )
     assert "1-mixture-pairs step 1/" in told and "groups/s" in told
