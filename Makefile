@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest bench-tables faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults scale mutate adapter reader evidence-reader judge lock image-locks release-images sbom format
+.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest bench-tables faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults scale mutate adapter reader evidence-reader evidence-pack evidence-reader-gpu judge lock image-locks release-images sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -179,6 +179,17 @@ evidence-reader: $(VENV)/.installed-dev $(VENV)/.models
 	$(EVIDENCE_TRAINING) $(EVIDENCE_READER)/pairs --reader $(EVIDENCE_READER)/mixture/trained.safetensors --pairs --near 2 --passes 1 --seed 17 --groups 24 $(ARGS)
 	$(EVIDENCE_TRAINING) $(EVIDENCE_READER)/training --reader $(EVIDENCE_READER)/pairs/trained.safetensors --near 2 --passes 0.2 --seed 29 --groups 24 $(ARGS)
 	$(BIN)/python -m app.tuning.evidence_reader.publish $(EVIDENCE_READER)/training $(SETS) $(EVIDENCE_READER) --before $(EVIDENCE_READER)/mixture $(EVIDENCE_READER)/pairs --reader $(notdir $(READER))
+
+# Trains that reader on one GPU: first a pack of what it reads, a few megabytes, then trainings from it, on a machine with
+# torch, transformers and the folder of the embedder alone. Each stage is a folder that `publish` takes.
+PACK ?= build/evidence.pack
+BASE ?= $(HOME)/.cache/footnote/models/all-MiniLM-L6-v2
+STAGES ?= --stage pairs 2 1e-4 --stage mixture,pairs 4 1e-4
+evidence-pack: $(VENV)/.installed-dev $(VENV)/.models
+	@mkdir -p $(dir $(PACK))
+	$(BIN)/python -m app.tuning.evidence_reader.pack $(SETS) $(PACK) $(ARGS)
+evidence-reader-gpu:
+	python3 -m app.tuning.evidence_reader.from_pack $(PACK) $(EVIDENCE_READER) --base $(BASE) --reader retrieval/readers/evidence-minilm-l6 $(STAGES) $(ARGS)
 
 # Trains the judge of candidates that ships; goes on where it stopped.
 JUDGE ?= build/candidates-smollm2-135m

@@ -1,8 +1,9 @@
 """`python -m app.tuning.evidence_reader.publish TRAINED SETS OUT`: makes the folder of a reader that ships.
 
-TRAINED is the folder of a finished training, SETS the one with the question sets; `--before` names the folders of the
-trainings that TRAINED went on from, the first one first. The weights are calibrated and
-measured on documents held back from training; OUT gets them in half precision, with a manifest and a model card.
+TRAINED is the folder of a finished training, of `run` or a stage of `from_pack`; SETS is the one with the question
+sets; `--before` names the folders of the trainings that TRAINED went on from, the first one first. The weights are
+calibrated and measured on documents held back from training; OUT gets them in half precision, with a manifest and a
+model card.
 """
 
 import argparse
@@ -21,10 +22,10 @@ from app.models.folder import resolve
 from app.models.span_reader import write_reader_manifest
 from app.settings import DEFAULT_EMBEDDER, load_settings
 from app.tuning.evidence_reader.evaluate import UNSEEN_SETS, Figures, Judge, figures, load_model
+from app.tuning.evidence_reader.from_pack import SAID
+from app.tuning.evidence_reader.losses import Weights
 from app.tuning.evidence_reader.mixture import RULES, Source, shares, sources
-from app.tuning.evidence_reader.model import Weights
-from app.tuning.evidence_reader.run import STATE, TRAINED
-from app.tuning.evidence_reader.training import Recipe
+from app.tuning.evidence_reader.training import STATE, TRAINED, Recipe
 from app.tuning.span_reader.calibration import Calibrated, calibrate, marker_of
 from app.tuning.span_reader.cases import SHOWN
 from app.tuning.span_reader.run import corpora
@@ -65,15 +66,23 @@ _PAIRS = (
     "Every group has an unanswerable question that people wrote beside an answerable one of the same passage, whose\n"
     "margin is to be the higher of the two (Burges et al. 2005, RankNet)."
 )
+_PACKED = (
+    "make evidence-pack SETS=FOLDER_WITH_THE_SETS PACK=build/evidence.pack",
+    "make evidence-reader-gpu PACK=build/evidence.pack BASE=FOLDER_OF_ALL_MINILM",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How the weights came to be: the recipe, the number of groups, and the reader they started from, "" for none."""
+    """How the weights came to be: the recipe, the number of groups, and the reader they started from, "" for none.
+
+    `packed` is where they were trained from a pack.
+    """
 
     recipe: Recipe
     groups: int
     reader: str
+    packed: bool = False
 
 
 def publish(model: SpanModel, weights: Mapping[str, Any], out: Path, *, calibrated: Calibrated, card: str) -> None:
@@ -175,7 +184,7 @@ def card_of(
             "## Train it again",
             "",
             "```",
-            "make evidence-reader SETS=FOLDER_WITH_THE_SETS",
+            *(_PACKED if last.packed else ["make evidence-reader SETS=FOLDER_WITH_THE_SETS"]),
             "```",
             "",
             "```json",
@@ -214,13 +223,20 @@ def _figures(name: str, one: Figures) -> str:
     return f"| {name} | {one.questions} | {shown} |"
 
 
-def _training(folder: Path, *, reader: str) -> Training:
+def training_of(folder: Path, *, reader: str) -> Training:
     """What a finished training says of itself."""
     import torch
 
+    if (folder / SAID).is_file():
+        said = json.loads((folder / SAID).read_text(encoding="utf-8"))
+        return Training(_recipe(said["recipe"]), said["groups"], reader, packed=True)
     state: dict[str, Any] = torch.load(folder / STATE, map_location="cpu", weights_only=True)
-    recipe = Recipe(**{**state["recipe"], "weights": Weights(**state["recipe"]["weights"])})
+    recipe = _recipe(state["recipe"])
     return Training(recipe, state["steps"] * recipe.groups, reader)
+
+
+def _recipe(said: Mapping[str, Any]) -> Recipe:
+    return Recipe(**{**said, "weights": Weights(**said["weights"])})
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
@@ -237,7 +253,7 @@ def main(arguments: Iterable[str] | None = None) -> None:
     chosen = parser.parse_args(None if arguments is None else list(arguments))
     console = Console(highlight=False)
     base = Path(resolve(DEFAULT_EMBEDDER, models_dir=load_settings().models_dir))
-    trainings = [_training(folder, reader=chosen.reader) for folder in (*chosen.before, chosen.trained)]
+    trainings = [training_of(folder, reader=chosen.reader) for folder in (*chosen.before, chosen.trained)]
     seed = trainings[-1].recipe.seed
     model, _, _ = load_model(chosen.trained / TRAINED, base)
     tokenizer = plain_tokenizer(base)

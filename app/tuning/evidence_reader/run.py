@@ -24,10 +24,20 @@ from app.settings import DEFAULT_EMBEDDER, load_settings
 from app.tuning.adapter.run import joined
 from app.tuning.evidence_reader.groups import Grouper
 from app.tuning.evidence_reader.mixture import RULES, Source, order, shares, sources
-from app.tuning.evidence_reader.training import Maker, Recipe, Told, Trainer, makers, start, weights_of
+from app.tuning.evidence_reader.training import (
+    STATE,
+    TRAINED,
+    Maker,
+    Recipe,
+    Told,
+    Trainer,
+    makers,
+    start,
+    weights_of,
+    write_weights,
+)
 from retrieval.plain_tokenizer import plain_tokenizer
 
-STATE, TRAINED = "state.pt", "trained.safetensors"
 _RECENT = 50  # steps averaged by a line of progress
 _LINE_SECONDS, _QUIET_SECONDS = 30.0, 50.0
 
@@ -104,15 +114,6 @@ def fingerprint(found: Sequence[Source], asked: Sequence[tuple[int, int]]) -> st
         (source.name, source.question_set.fingerprint, len(source.questions), len(source.lacking)) for source in found
     ]
     return hashlib.sha256(json.dumps([names, asked]).encode()).hexdigest()
-
-
-def write_weights(trainer: Trainer, file: Path) -> None:
-    """Writes the trained weights in float32, atomically."""
-    from safetensors.torch import save_file
-
-    new = file.with_suffix(".new")
-    save_file({name: weight.contiguous() for name, weight in trainer.weights.items()}, new)
-    new.replace(file)
 
 
 def main(arguments: Iterable[str] | None = None) -> None:

@@ -7,17 +7,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from app.tuning.evidence_reader.groups import NEAR, Group, Grouper
-from app.tuning.evidence_reader.model import EvidenceModel, Losses, Weights, losses_of
+from app.tuning.evidence_reader.losses import Losses, Weights, losses_of
+from app.tuning.evidence_reader.model import EvidenceModel
 from app.tuning.processes import add_up, worker, workers
 from app.tuning.span_reader.training import trained_weights
 from retrieval.reader_config import READER_FILES
 
+STATE, TRAINED = "state.pt", "trained.safetensors"
 _HEADS = ("head.", "tag.")
 _TOGETHER = 4  # groups with a graph in memory at once: about a gigabyte
+_TOGETHER_ON_CUDA = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,9 @@ Maker = Callable[[int], Sequence[Group]]
 """The groups this process reads in a step."""
 
 
-def start(base: Path, recipe: Recipe, *, reader: Path | None = None, half: bool = False) -> EvidenceModel:
+def start(
+    base: Path, recipe: Recipe, *, reader: Path | None = None, half: bool = False, device: str = "cpu"
+) -> EvidenceModel:
     """The model before its first step; its embeddings do not train.
 
     Args:
@@ -71,6 +76,7 @@ def start(base: Path, recipe: Recipe, *, reader: Path | None = None, half: bool 
         reader: The span reader of the same base to go on from, its folder or the weights of a finished training; None
             for the base with new heads.
         half: Whether the encoder will multiply in bfloat16, which decides its kernel of attention.
+        device: Where it trains, by torch's name.
 
     Raises:
         ValueError: The reader's weights do not fit the base.
@@ -86,8 +92,8 @@ def start(base: Path, recipe: Recipe, *, reader: Path | None = None, half: bool 
         weight.requires_grad = not name.startswith(("embeddings.", "pooler."))
     # In bfloat16 on a CPU the fused kernel goes back four times slower than the plain products (torch 2.13); in float32
     # a whole step is 1.2 times faster with it.
-    model.encoder.set_attn_implementation("eager" if half else "sdpa")
-    return model
+    model.encoder.set_attn_implementation("eager" if half and device == "cpu" else "sdpa")
+    return model.to(device)
 
 
 def weights_of(reader: Path) -> Path:
@@ -198,18 +204,20 @@ class Trainer:
             raise ValueError(f"{file.name} is of a training of another recipe or of other sets")
         self.model.load_state_dict(state["weights"], strict=False)
         self._optimizer.load_state_dict(state["optimizer"])
-        self._average = state["average"]
+        self._average = {name: one.to(self.model.head.weight.device) for name, one in state["average"].items()}
         self._averaged = int(state["averaged"])
         self.step = int(state["step"])
         torch.set_rng_state(state["random"])
 
     def _backward(self, groups: Sequence[Group]) -> Told:
         sums = [0.0] * (1 + len(Losses._fields))
-        for first in range(0, len(groups), _TOGETHER):
-            losses = losses_of(self.model, groups[first : first + _TOGETHER], half=self._half)
+        together = _TOGETHER_ON_CUDA if self.model.head.weight.is_cuda else _TOGETHER
+        for first in range(0, len(groups), together):
+            losses = losses_of(self.model, groups[first : first + together], half=self._half)
             total = losses.total(self._recipe.weights)
             (total / self._recipe.groups).backward()  # type: ignore[no-untyped-call]
-            sums = [before + float(part.detach()) for before, part in zip(sums, (total, *losses), strict=True)]
+            parts = torch.stack([total, *losses]).tolist()  # one wait for a GPU, not six
+            sums = [before + part for before, part in zip(sums, parts, strict=True)]
         loss, pointed, apart, unanswered, tags, paired = (part / max(1, len(groups)) for part in sums)
         return Told(loss, pointed, apart, unanswered, tags, paired, sum(group.tokens for group in groups))
 
@@ -221,6 +229,13 @@ class Trainer:
                     self._average[name] = weight.clone()
                 else:
                     self._average[name] += (weight - self._average[name]) / self._averaged
+
+
+def write_weights(trainer: Trainer, file: Path) -> None:
+    """Writes the trained weights in float32, atomically."""
+    new = file.with_suffix(".new")
+    save_file({name: weight.contiguous() for name, weight in trainer.weights.items()}, new)
+    new.replace(file)
 
 
 def _turn(place: int) -> int:

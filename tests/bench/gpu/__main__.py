@@ -22,6 +22,7 @@ from tests.bench.gpu.correctness import draws, equality, kernels
 from tests.bench.gpu.limits import machine
 from tests.bench.gpu.peers import vllm_requests, whole_requests
 from tests.bench.gpu.random_model import random_model, word_tokenizer
+from tests.bench.gpu.reader_training import reader_training
 from tests.bench.gpu.sizes import Sizes
 from tests.bench.gpu.speed import Speeds
 from tests.generation.recorder import Recorder
@@ -50,6 +51,7 @@ def run(checks: Checklist, sizes: Sizes, device: torch.device, *, make_capture: 
     checks.part("kernels", partial(kernels, checks, device))
     checks.part("sampling", partial(draws, checks, device, vocabulary=sizes.shape["vocab_size"]))
     checks.part("greedy tokens", partial(equality, checks, device, make_capture=make_capture))
+    checks.part("the reader's training", partial(reader_training, checks, device))
 
     def large() -> None:
         bandwidth, flops = machine(checks, sizes, device)

@@ -1,4 +1,4 @@
-"""app.tuning.evidence_reader.model: the losses, against slow ones that go through every span."""
+"""app.tuning.evidence_reader.model and .losses: the losses, against slow ones that go through every span."""
 
 import math
 import random
@@ -7,19 +7,10 @@ import pytest
 import torch
 
 from app.tuning.evidence_reader.groups import IGNORED, Group, Reading, View
-from app.tuning.evidence_reader.model import (
-    EvidenceModel,
-    Scores,
-    Weights,
-    losses_of,
-    none_loss,
-    pair_loss,
-    right_margin,
-    shared_loss,
-    span_masses,
-    tag_loss,
-)
+from app.tuning.evidence_reader.losses import Weights, losses_of, pair_loss
+from app.tuning.evidence_reader.model import EvidenceModel, Scores, span_masses
 from retrieval.span_model import MOST_ANSWER_TOKENS, Window
+from tests.app.tuning.evidence_reader.by_view import none_loss, right_margin, shared_loss, tag_loss
 from tests.app.tuning.evidence_reader.shelves import base_of
 
 
@@ -139,6 +130,43 @@ def test_each_part_of_the_loss_is_of_its_own_passages(model):
         assert float(losses.total(weights)) == pytest.approx(
             sum(float(part) * weight for part, weight in zip(losses, (1, 2, 3, 4, 5), strict=True)), rel=1e-5
         )
+
+
+def test_gradients_are_finite_and_the_same_as_of_views_one_by_one(model):
+    """No group of the second batch is pointed or paired: an empty part must not spoil the gradients of the others."""
+    second = View((reading(20, seed=7),))
+    tagged = View((reading(9, tags=[1] * 9, seed=8), reading(9, seed=9)), pointed=False)
+    for groups in ([Group(VIEW, second, paired=True), Group(VIEW, None)], [Group(tagged, None)]):
+        model.zero_grad()
+        losses_of(model, groups).total(Weights()).backward()
+        found = [weight.grad.clone() for weight in model.head.parameters()]
+        model.zero_grad()
+        by_views(model, groups, Weights()).backward()
+        for one, weight in zip(found, model.head.parameters(), strict=True):
+            assert weight.grad is not None
+            torch.testing.assert_close(one, weight.grad, rtol=1e-3, atol=1e-4)
+    model.zero_grad()
+
+
+def by_views(model, groups, weights):
+    """The weighted loss, each view read and counted by itself."""
+    total = torch.zeros(())
+    for group in groups:
+        right = torch.zeros(())
+        for view in group.views:
+            scores = model.score([one.window for one in view.readings])
+            masses = span_masses(scores.starts, scores.ends)
+            total = total + weights.tags * tag_loss(scores.tags, view.readings)
+            if view is group.unanswered:
+                total = total + weights.unanswered * none_loss(masses)
+                if group.paired:
+                    total = total + weights.paired * pair_loss(right, masses.logsumexp(dim=0))
+            elif view.pointed:
+                right = right_margin(scores.starts, scores.ends, view)
+                total = total + shared_loss(scores.starts, scores.ends, masses, view)
+                silent = [row for row, one in enumerate(view.readings) if not one.golds]
+                total = total + (weights.apart * none_loss(masses[silent]) if silent else 0)
+    return total
 
 
 def test_in_half_precision_the_scores_stay_float32_and_near(model):

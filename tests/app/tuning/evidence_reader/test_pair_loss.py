@@ -1,4 +1,4 @@
-"""app.tuning.evidence_reader.model.pair_loss puts an answerable question above an unanswerable one of its passage."""
+"""app.tuning.evidence_reader.losses.pair_loss puts an answerable question above an unanswerable one of its passage."""
 
 import math
 
@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from app.tuning.evidence_reader.groups import Group, Reading, View
-from app.tuning.evidence_reader.model import EvidenceModel, Weights, losses_of, pair_loss, right_margin, span_masses
+from app.tuning.evidence_reader.losses import Weights, losses_of, pair_loss
+from app.tuning.evidence_reader.model import EvidenceModel, span_masses
 from retrieval.span_model import Window
+from tests.app.tuning.evidence_reader.by_view import right_margin
 from tests.app.tuning.evidence_reader.shelves import base_of
 
 ALONE = Weights(apart=0, unanswered=0, tags=0, paired=1)

@@ -76,3 +76,6 @@ def test_the_card_names_the_sets_the_figures_and_the_recipe(tmp_path):
     for one in (*said, "| cuad-clauses | 77 | 0.511 | 0.622 | 0.733 | 0.844 | 0.855 |  | 0.466 |", "Apache-2.0"):
         assert one in card
     assert str(tmp_path) not in card
+    packed = card_of([Training(Recipe(), 9, "", packed=True)], [source], calibrated=CALIBRATED, measured={})
+    assert "make evidence-reader-gpu PACK=" in packed
+    assert "make evidence-reader-gpu" not in card

@@ -12,8 +12,8 @@ from app.tuning.evidence_reader import training
 from app.tuning.evidence_reader.evaluate import Judge, figures, load_model
 from app.tuning.evidence_reader.groups import Group, Grouper
 from app.tuning.evidence_reader.mixture import order, source_of
-from app.tuning.evidence_reader.run import train, write_weights
-from app.tuning.evidence_reader.training import Recipe, Trainer, makers, rate, start
+from app.tuning.evidence_reader.run import train
+from app.tuning.evidence_reader.training import Recipe, Trainer, makers, rate, start, write_weights
 from retrieval.span_reader import save_reader
 from tests.app.tuning.evidence_reader.shelves import TOKENIZER, base_of, write_set
 
