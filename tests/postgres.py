@@ -45,7 +45,8 @@ def migrated_postgres() -> Iterator[Database]:
 
 def _empty(connection: sa.Connection) -> None:
     """Delete all rows: for a few of them that is quicker than TRUNCATE, which takes the files of tables anew."""
-    each = (f"SELECT '{name}' AS name, EXISTS (SELECT 1 FROM \"{name}\") AS filled" for name in (*metadata.tables, "chunk_words"))
+    names = (*metadata.tables, "chunk_words")
+    each = (f"SELECT '{name}' AS name, EXISTS (SELECT 1 FROM \"{name}\") AS filled" for name in names)
     filled = connection.exec_driver_sql(f"SELECT name FROM ({' UNION ALL '.join(each)}) AS t WHERE filled").scalars()
     connection.exec_driver_sql("SET LOCAL session_replication_role = replica")  # no order of foreign keys
     for name in [*filled]:
