@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt
 
-.PHONY: run test check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest bench-tables faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults scale mutate adapter reader evidence-reader evidence-pack evidence-reader-gpu judge lock image-locks release-images sbom format
+.PHONY: run test test-needs check check-types check-style web web-packages check-web test-web screenshots gpu-check bench-engine bench-retrieval bench-ingest bench-tables faults-ingest faults-power bench-ledger faults-ledger mutate-ledger fuzz faults scale mutate adapter reader evidence-reader evidence-pack evidence-reader-gpu judge lock image-locks release-images sbom format
 .DEFAULT_GOAL := run
 
 $(VENV)/bin/python:
@@ -34,11 +34,13 @@ $(VENV)/.models: | $(VENV)/.installed-$(EXTRA)
 run: $(VENV)/.installed-$(EXTRA) $(VENV)/.models
 	@$(BIN)/footnote serve
 
+test-needs: $(VENV)/.installed-dev $(VENV)/moto/.installed $(VENV)/.models web-packages
+
 # More workers than cores: half of a worker's time goes to servers that start, stop and are killed.
 WORKERS ?= 4
 # ARGS are pytest's. --exhaustive runs also what repeats other tests at length, and properties with all their examples. Tests that need
 # something this machine does not have (a browser, npm's packages, LibreOffice) are skipped by name and reason.
-test: $(VENV)/.installed-dev $(VENV)/moto/.installed $(VENV)/.models web-packages
+test: test-needs
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 check: $(VENV)/.installed-dev

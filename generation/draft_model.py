@@ -74,7 +74,12 @@ class DraftModel:
                 f"The draft model {name!r} has another vocabulary than the generator {_name(serving)!r}."
             )
         try:
-            loaded = AutoModelForCausalLM.from_pretrained(model, dtype=dtype, local_files_only=local_files_only)
+            loaded = AutoModelForCausalLM.from_pretrained(
+                model,
+                dtype=dtype,
+                local_files_only=local_files_only,
+                adapter_kwargs={"local_files_only": local_files_only},  # transformers asks the hub for one, else
+            )
         except (OSError, ValueError) as error:
             raise ModelUnavailable(
                 f"The draft model {name!r} is not on this machine or cannot be read; run `footnote models fetch`."

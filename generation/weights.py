@@ -80,6 +80,7 @@ def load_model(config: EngineConfig) -> LoadedModel:
             config.model,
             dtype=dtype,
             local_files_only=config.local_files_only,
+            adapter_kwargs={"local_files_only": config.local_files_only},  # transformers asks the hub for one, else
             attn_implementation="eager",
             **packed,
         )

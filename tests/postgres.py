@@ -39,10 +39,22 @@ def migrated_postgres() -> Iterator[Database]:
     """A database at the newest revision, empty. It is the process's one: a new one for each test takes a second."""
     database = _migrated()
     yield database
-    tables = ", ".join(f'"{name}"' for name in metadata.tables)
     with database.write() as connection:
-        connection.exec_driver_sql(f"TRUNCATE {tables} RESTART IDENTITY CASCADE")  # and of `chunk_words`
-        connection.exec_driver_sql("INSERT INTO key_counter (name, next_key) VALUES ('chunk', 1)")
+        _empty(connection)
+
+
+def _empty(connection: sa.Connection) -> None:
+    """Delete all rows: for a few of them that is quicker than TRUNCATE, which takes the files of tables anew."""
+    names = (*metadata.tables, "chunk_words")
+    each = (f"SELECT '{name}' AS name, EXISTS (SELECT 1 FROM \"{name}\") AS filled" for name in names)
+    filled = connection.exec_driver_sql(f"SELECT name FROM ({' UNION ALL '.join(each)}) AS t WHERE filled").scalars()
+    connection.exec_driver_sql("SET LOCAL session_replication_role = replica")  # no order of foreign keys
+    for name in [*filled]:
+        connection.exec_driver_sql(f'DELETE FROM "{name}"')
+    used = connection.exec_driver_sql("SELECT sequencename FROM pg_sequences WHERE last_value IS NOT NULL").scalars()
+    for sequence in [*used]:
+        connection.exec_driver_sql(f'ALTER SEQUENCE "{sequence}" RESTART')
+    connection.exec_driver_sql("INSERT INTO key_counter (name, next_key) VALUES ('chunk', 1)")
 
 
 @cache

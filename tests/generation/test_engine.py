@@ -160,6 +160,7 @@ async def test_a_line_of_long_prompts_is_full_before_it_is_long(start: Callable[
         engine.submit(request("behind", prompt=[1]), observer=RecordingObserver())
     waiting = engine.stats().waiting_tokens
     alone.close()
+    gate.step()  # the loop looks who left between two steps
     wait_until(lambda: engine.stats().waiting == 0)
     fits = [engine.submit(request(f"{n}", prompt=range(n)), observer=RecordingObserver()) for n in (4, 6)]
     with pytest.raises(EngineFull):

@@ -73,3 +73,4 @@ def test_a_model_on_the_cpu_of_a_machine_with_a_gpu_is_warned_of(
         load_model(EngineConfig(model="nowhere/nothing"))
 
     assert (TOO_OLD in caplog.text) is warned
+    assert "requesting" not in caplog.text, "no hub is asked"

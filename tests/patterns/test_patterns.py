@@ -35,18 +35,12 @@ def budget_of(path: Path, use: Use) -> int | None:
 
 
 @pytest.mark.parametrize("path", sources(), ids=relative)
-def test_every_pattern_takes_linear_time(path: Path) -> None:
+def test_every_pattern_takes_linear_time(path: Path, pytestconfig: pytest.Config) -> None:
+    """With `--exhaustive` on longer texts; the slow patterns of `test_checker` are found on the shorter ones."""
+    characters = (4 if pytestconfig.getoption("exhaustive") else 1) * CHARACTERS
     unlimited = [use for use in uses(path) if budget_of(path, use) is None]
 
-    assert [finding for use in unlimited for finding in slow_texts(use)] == []
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("path", sources(), ids=relative)
-def test_every_pattern_takes_linear_time_on_long_texts(path: Path) -> None:
-    unlimited = [use for use in uses(path) if budget_of(path, use) is None]
-
-    assert [finding for use in unlimited for finding in slow_texts(use, 8 * CHARACTERS)] == []
+    assert [finding for use in unlimited for finding in slow_texts(use, characters)] == []
 
 
 @pytest.mark.parametrize(("module", "part"), BUDGETS)

@@ -1,4 +1,4 @@
-"""Takes pictures of the screens: `python -m tests.web.screenshots [--documents FOLDER] [--out FOLDER] [--wording | --changes]`.
+"""Takes pictures of the screens: `python -m tests.web.screenshots [--out FOLDER] [--wording | --changes]`.
 
 The default models answer where they are fetched, else the scripted one; real documents are read where they are, else
 made ones. It says which. The clock of the server runs through two weeks, so that there is use to show.

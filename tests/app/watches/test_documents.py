@@ -94,7 +94,8 @@ def test_a_replaced_document_is_an_event_with_the_passages_of_both_versions(hous
         ("added", "35"),
     ]
     assert first["changed_at"] is None
-    assert house.get(watch)["changed_at"] == house.client.get("/v1/watches", headers=house.key).json()["data"][0]["changed_at"] == event["created_at"]
+    (listed,) = house.client.get("/v1/watches", headers=house.key).json()["data"]
+    assert house.get(watch)["changed_at"] == listed["changed_at"] == event["created_at"]
     assert event["before"] == first["answer"]
     assert event["after"] == house.get(watch)["answer"]
     for side, text, version in (("before", FEE, 1), ("after", RAISED, 2)):

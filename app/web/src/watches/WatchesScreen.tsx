@@ -13,7 +13,7 @@ export default function WatchesScreen() {
   const words = t.watches;
   const { user_id: user } = useSession();
   const [before] = useState(() => seenAt(user)); // what is new stays so until the screen is left
-  const found = useWatches();
+  const found = useWatches({ fresh: true });
   const watches = found.data?.data;
   useEffect(() => {
     if (watches !== undefined) noteSeen(user, watches);

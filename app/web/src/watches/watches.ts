@@ -7,14 +7,16 @@ import { type Scope, scopeBody } from "../ask/scope";
 const PATH = "v1/watches";
 const KEY = ["watches"];
 const AGAIN_MS = 60_000;
+const SOON_MS = 2_000;
 const SEEN = "footnote-watches-seen";
 
-/** The newest hundred, looked for again each minute. */
-export function useWatches() {
+/** The newest hundred, looked for again each minute; soon, while one waits for its first answer. With `fresh` at once. */
+export function useWatches({ fresh = false }: { fresh?: boolean } = {}) {
   return useQuery({
     queryKey: KEY,
     queryFn: ({ signal }) => request<Page<Watch>>(PATH, { query: { limit: 100 }, signal }),
-    refetchInterval: AGAIN_MS,
+    refetchInterval: ({ state }) => (state.data?.data.some((one) => one.state === "waiting") ? SOON_MS : AGAIN_MS),
+    refetchOnMount: fresh ? "always" : true,
     retry: false,
   });
 }

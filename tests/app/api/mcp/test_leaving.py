@@ -1,6 +1,7 @@
 """Calls over /mcp that end early: a client that leaves, and a deadline."""
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -48,15 +49,10 @@ def test_a_client_that_leaves_stops_its_answer(state: State, modern: bool, strea
 
 @pytest.mark.parametrize("streams", [False, True], ids=["json", "stream"])
 def test_an_answer_that_is_not_ready_at_its_deadline_is_an_error_of_the_tool(state: State, streams: bool) -> None:
-    gate = Gate()
-    with served(state, slow_engine(gate), deadline_s=1.0) as service:
+    pause = threading.Event()
+    with served(state, slow_engine(lambda plan: pause.wait(0.02)), deadline_s=1.0) as service:
         caller = asking(service, modern=False, streams=streams)
-        running = service.portal.start_task_soon(caller)
-        try:
-            wait_until(lambda: b'"result"' in caller.received)
-        finally:
-            gate.free()
-        running.result(20)
+        service.portal.start_task_soon(caller).result(20)
 
     assert caller.status == 200
     assert b'"isError":true' in caller.received
