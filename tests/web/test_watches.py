@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.documents.passage_follower import PassageFollower
 from app.server.periodic import PeriodicThread
 from app.server.sharing import Neighbours
 from app.server.state import State
@@ -27,10 +28,16 @@ NOW = CLAIM.replace("Forty", "Fifty")
 
 @contextmanager
 def watched(data_dir: Path) -> Iterator[State]:
-    """The application, which answers by quotes and looks at watched questions at once."""
+    """The application, which answers by quotes, follows cited passages, and looks at watched questions at once."""
     with application(data_dir, quotes=QuotesAs.ONLY, pointed="ships left the harbour", watch_interval_s=1) as state:
         runner = watch_runner(state, Neighbours(state.settings, state.usage.ledger.boot_id), delivers=False)
-        looking = PeriodicThread(runner.work, name="watches", interval=0.1, failed="watches.failed")
+        follower = PassageFollower(state.history.passages)
+
+        def work() -> None:
+            runner.work()
+            follower.work()
+
+        looking = PeriodicThread(work, name="watches", interval=0.1, failed="watches.failed")
         looking.start()
         try:
             yield state
@@ -83,10 +90,11 @@ async def test_a_changed_document_turns_its_footnote_and_rings_where_its_questio
     await page.reload()
     bell = page.get_by_role("navigation", name="Main").get_by_role("link", name="Watched (1 changed)")
     await bell.wait_for()
-    await page.locator(".ask-turn .ask-mark.doubtful").first.hover()
+    await page.locator(".ask-turn a.ask-mark").first.hover()
     await seen(page, ".ask-card", "The document says this in other words now.")
     await bell.click()
     await seen(page, ".watch.fresh h2", QUESTION)
+    await seen(page, ".watch-sides ins")
     sides = page.locator(".watch-change .watch-sides").last
     assert await sides.locator("del").all_inner_texts() == ["Forty "]
     assert await sides.locator("ins").all_inner_texts() == ["Fifty "]

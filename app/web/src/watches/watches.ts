@@ -38,7 +38,7 @@ export function useNewWatch() {
   return useMutation({
     mutationFn: ({ question, scope }: { question: string; scope: Scope }) =>
       request<Watch>(PATH, { method: "POST", body: { question, ...scopeBody(scope) } }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: KEY }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: KEY, exact: true }),
   });
 }
 
@@ -46,7 +46,7 @@ export function usePause(id: string) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (paused: boolean) => request<Watch>(pathOf(id), { method: "PATCH", body: { paused } }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: KEY }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: KEY, exact: true }),
   });
 }
 
@@ -54,7 +54,14 @@ export function useRemoval(id: string) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: () => request<unknown>(pathOf(id), { method: "DELETE" }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: KEY }),
+    onSuccess: () => {
+      // It leaves the list first: what changed of it can be asked for no more.
+      queries.setQueryData<Page<Watch>>(
+        KEY,
+        (page) => page && { ...page, data: page.data.filter((one) => one.id !== id) },
+      );
+      return queries.invalidateQueries({ queryKey: KEY, exact: true });
+    },
   });
 }
 
