@@ -7,7 +7,7 @@ reference's, because the arithmetic and the noise are (tests/generation/test_bat
 Truncation (min-p, top-k, top-p) looks at the best `_CANDIDATES` tokens alone, and finds out whether they sufficed, as
 in `sampling.keep_candidates`: what is kept is a prefix of the sorted row, and the candidates above the worst of them
 are one too, so the result is certain where the kept ones end within those. Rows for which it is not, with a
-distribution flatter than that, are drawn by the reference.
+distribution flatter than that, are drawn once more, together, from all tokens in order.
 """
 
 import math
@@ -22,11 +22,12 @@ from torch import Tensor
 
 from generation.abstention import decide, refusal_probability
 from generation.device_masks import DeviceMasks, to_device
-from generation.draws import Draw, SamplingRow, draw_rows, logprobs_of, read_logprob
+from generation.draws import Draw, SamplingRow, logprobs_of, read_logprob
 from generation.sampling import is_greedy, keyed_uniform, noise_key
 from generation.types import SamplingParams
 
 _CANDIDATES = 256  # of a row; a nucleus of .95 of an answer has rarely more than a hundred
+_FLAT_AT_ONCE = 16  # rows whose whole vocabulary is sorted at a time: some ten megabytes each
 _LOWEST = torch.finfo(torch.float64).min
 
 Numbers = Sequence[int] | Sequence[float] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
@@ -65,12 +66,15 @@ class BatchedDraws:
         """Keep no mask yet."""
         self._masks = DeviceMasks()
 
-    def __call__(self, logits: Tensor, rows: Sequence[SamplingRow]) -> list[Draw]:
+    def __call__(
+        self, logits: Tensor, rows: Sequence[SamplingRow], *, meanwhile: Callable[[], None] | None = None
+    ) -> list[Draw]:
         """Draw a token for every row.
 
         Args:
             logits: [n, V] float32, left as they are.
             rows: n of them, in the same order.
+            meanwhile: Called while the device works, before its results are waited for.
 
         Returns:
             n draws, in the same order.
@@ -78,8 +82,27 @@ class BatchedDraws:
         assert logits.shape[0] == len(rows), f"{len(rows)} rows for {logits.shape[0]} rows of logits"
         if not rows:
             return []
-        numbers, refusals = self._computed(logits, rows)
+        draws, flat = self._drawn(logits, rows, candidates=_CANDIDATES, meanwhile=meanwhile)
+        for start in range(0, len(flat), _FLAT_AT_ONCE):
+            some = flat[start : start + _FLAT_AT_ONCE]
+            again, _ = self._drawn(logits[some], [rows[n] for n in some], candidates=logits.shape[1])
+            for n, draw in zip(some, again, strict=True):
+                draws[n] = draw
+        return draws
+
+    def _drawn(
+        self,
+        logits: Tensor,
+        rows: Sequence[SamplingRow],
+        *,
+        candidates: int,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> tuple[list[Draw], list[int]]:
+        """The rows' draws from the best `candidates` tokens, and the numbers of rows for which these do not suffice."""
+        numbers, refusals = self._computed(logits, rows, candidates=candidates)
         count = len(rows)
+        if meanwhile is not None:
+            meanwhile()
         host = numbers.tolist()  # the one wait
         tokens, peaks, allowed_peaks = (host[part * count : (part + 1) * count] for part in range(3))
         left = iter(host[3 * count :])
@@ -90,12 +113,9 @@ class BatchedDraws:
             refusal = next(left) if n in refusals else None
             drawn = math.isfinite(peaks[n]) and math.isfinite(allowed_peaks[n])
             draws.append(Draw(token, logprob, refusal) if drawn else Draw(token=None))
-        for n, certain in enumerate(left):
-            if not certain and draws[n].token is not None:
-                [draws[n]] = draw_rows(logits[n : n + 1], [rows[n]])
-        return draws
+        return draws, [n for n, certain in enumerate(left) if not certain and draws[n].token is not None]
 
-    def _computed(self, logits: Tensor, rows: Sequence[SamplingRow]) -> tuple[Tensor, set[int]]:
+    def _computed(self, logits: Tensor, rows: Sequence[SamplingRow], *, candidates: int) -> tuple[Tensor, set[int]]:
         """Float64, which holds ids and float32 values exactly, and the rows that watch for a refusal.
 
         The numbers are the rows' tokens; the highest logits, which NaN and +inf become where there is one; the highest
@@ -129,7 +149,7 @@ class BatchedDraws:
         peaks = allowed_peaks = logits.amax(dim=-1)
         if processed is not logits:
             allowed_peaks = processed.amax(dim=-1)
-        tokens, certain = _sampled(processed, plain, truncated)
+        tokens, certain = _sampled(processed, plain, truncated, candidates=candidates)
         pieces = [tokens, peaks, allowed_peaks]
         for n, row in enumerate(rows):
             if row.params.logprobs is not None:
@@ -205,15 +225,19 @@ class _Sampled:
         ids = torch.arange(logits.shape[1], device=logits.device)
         return self._gumbel(logits.double() / self._column(self._temperatures), ids[None]).argmax(dim=-1)
 
-    def draw_truncated(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+    def draw_truncated(self, logits: Tensor, *, candidates: int) -> tuple[Tensor, Tensor]:
         """[s] int64 and [s] bool: a token of each row of [s, V] logits after min-p, top-k and top-p; is it certain."""
         vocabulary = logits.shape[1]
-        size = min(vocabulary, _CANDIDATES)
+        size = min(vocabulary, candidates)
         temperatures = self._column(self._temperatures)
-        # By (logit descending, id ascending): topk breaks ties arbitrarily, so by id first, then stably by logit.
-        ids = logits.topk(size, dim=-1, sorted=False).indices.sort(dim=-1).values
-        values, order = (logits.gather(1, ids).double() / temperatures).sort(dim=-1, descending=True, stable=True)
-        ids = ids.gather(1, order)
+        # By (logit descending, id ascending).
+        if size == vocabulary:
+            values, ids = logits.sort(dim=-1, descending=True, stable=True)
+            values = values.double() / temperatures
+        else:  # topk breaks ties arbitrarily, so by id first, then stably by logit
+            ids = logits.topk(size, dim=-1, sorted=False).indices.sort(dim=-1).values
+            values, order = (logits.gather(1, ids).double() / temperatures).sort(dim=-1, descending=True, stable=True)
+            ids = ids.gather(1, order)
         places = torch.arange(size, device=logits.device)
         kept = needed = self._narrow(values)
         if any(params.top_p < 1 for params in self._params):
@@ -261,7 +285,7 @@ class _Sampled:
         return numbers()[:, None]
 
 
-def _sampled(logits: Tensor, plain: _Sampled, truncated: _Sampled) -> tuple[Tensor, Tensor | None]:
+def _sampled(logits: Tensor, plain: _Sampled, truncated: _Sampled, *, candidates: int) -> tuple[Tensor, Tensor | None]:
     """[n] int64: a token of each row of [n, V] logits, and [n] bool, whether it is certain; None where all are."""
     count = logits.shape[0]
     tokens = certain = None
@@ -270,7 +294,7 @@ def _sampled(logits: Tensor, plain: _Sampled, truncated: _Sampled) -> tuple[Tens
     if len(plain):
         tokens = plain.put(tokens, plain.draw(plain.take(logits)), count)
     if len(truncated):
-        drawn, sure = truncated.draw_truncated(truncated.take(logits))
+        drawn, sure = truncated.draw_truncated(truncated.take(logits), candidates=candidates)
         tokens = truncated.put(tokens, drawn, count)
         others = None if len(truncated) == count else torch.ones(count, dtype=torch.bool, device=logits.device)
         certain = truncated.put(others, sure, count)

@@ -32,6 +32,7 @@ _WORDS = _LETTERS + _DIGITS + bytes(range(0x80, 0x100))
 _GAPS = b" \t\r\n" + _SEPARATORS  # between markers
 _LINE_END = ord("\n")
 _INSIDE = re.compile(rb"[ 0-9,;]+(?:\].*)?|\].*|[A-Za-z\"'.].*", re.DOTALL)
+_PROSE = re.compile(rb"[^\[`\n]*[0-9A-Za-z\x80-\xff][^\[`\n]*")  # words, and nothing that needs a closer look
 _MASKS = 256  # kept at a time; one is as many bytes as the vocabulary has tokens
 
 
@@ -67,6 +68,7 @@ class Place(NamedTuple):
 
 
 BEGINNING = Place(0, _PASSED, Preceding.NOTHING)
+_AMONG_WORDS = Place(0, _PASSED, Preceding.WORDS)
 
 
 def step(place: Place, byte: int, *, sources: int) -> Place | None:
@@ -130,6 +132,7 @@ class CitationGrammar:
         self._silent = [token for token, text in enumerate(vocabulary) if not text]
         self._opening = [(token, text) for token, text in texts if _OPEN in text]
         self._inside = [(token, text) for token, text in texts if _INSIDE.fullmatch(text)]
+        self._is_prose = bytes(bool(text and _PROSE.fullmatch(text)) for text in vocabulary)
         # One token for each byte of a marker means that everything the automaton allows can be spelt.
         self._spells_markers = {bytes((byte,)) for byte in b"]" + _DIGITS} <= {text for _, text in texts}
         self.mask = lru_cache(maxsize=_MASKS)(self._mask)
@@ -144,6 +147,8 @@ class CitationGrammar:
         Ids without text, as the one that ends the answer, must be outside a marker, and behind a word where there are
         sources.
         """
+        if place.length == 0 and not place.code and self._is_prose[token]:
+            return _AMONG_WORDS  # most tokens, at every row of every step: without a walk
         text = self._vocabulary[token]
         if not text:
             return place if place.length == 0 and not _must_speak(place, sources) else None

@@ -7,8 +7,8 @@ few shapes: rows (`BATCHES`) and the tokens that the longest row has room for (`
 read and write the first slot of the cache's trash block. Prefill, drafts and steps beyond the largest
 shape run kernel by kernel.
 
-No GPU has run this yet. Each graph is therefore captured over padding alone and then compared, on the first
-step it could serve, with that step run kernel by kernel: over the same padded rows, where the two must be equal
+Each graph is captured over padding alone and then compared, on the first step it could serve, with that step run
+kernel by kernel: over the same padded rows, where the two must be equal
 but for the last bits, and over the step's own rows, where other kernels may round otherwise. One that fails or
 disagrees ends the use of graphs; a capture that fails is tried again, because work of other threads on the same
 device can break it. The recording itself is a port, and the tests record on a CPU.

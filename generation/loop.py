@@ -89,6 +89,7 @@ class EngineLoop:
         self._inbox: deque[SequenceState] = deque()
         self._closing = False
         self._dead = False
+        self._unshown: list[SequenceState] = []  # they have tokens whose text is not streamed yet
         self._thread = threading.Thread(target=self._serve, name="footnote-engine", daemon=True)
 
     def start(self) -> None:
@@ -146,7 +147,10 @@ class EngineLoop:
         plan = self.scheduler.plan(prefill_budget=self._pace.budget)
         samples = self._run(plan)
         self._learn(plan, time.monotonic() - started)
+        self._show()  # nothing is left where the runner had time for it
         self._commit(plan, samples)
+        if not self._runner.overlaps or not self.scheduler.running:
+            self._show()
 
     def _wait(self) -> bool:
         """Sleep while there is nothing to do, but look at the memory meanwhile; False when it is time to stop."""
@@ -198,7 +202,7 @@ class EngineLoop:
         if not plan.work:
             return []
         try:
-            return list(self._runner.run(plan.work))
+            return list(self._runner.run(plan.work, meanwhile=self._show))
         except DeviceLost:
             raise
         except Exception:
@@ -206,7 +210,7 @@ class EngineLoop:
         samples: list[Sample] = []
         for work in plan.work:
             try:
-                samples += self._runner.run([work])
+                samples += self._runner.run([work], meanwhile=self._show)
             except DeviceLost:
                 raise
             except Exception as error:
@@ -224,9 +228,10 @@ class EngineLoop:
     def _commit(self, plan: Plan[SequenceState], samples: Sequence[Sample]) -> None:
         """Record the computed tokens and emit the new ones."""
         drawn = {id(sample.sequence): sample for sample in samples}
+        running = set(map(id, self.scheduler.running))
         for work in plan.work:
             sequence = work.sequence
-            if sequence not in self.scheduler.running:
+            if id(sequence) not in running:
                 continue  # it failed in this step
             prefilled = 0 if work.is_decode and sequence.generated else work.tokens
             sample = drawn.get(id(sequence))
@@ -271,8 +276,21 @@ class EngineLoop:
         self._offer(sequence)
         if reason is not None:
             self._end(sequence, reason)
-        elif len(sequence.generated) // _CHECKPOINT_TOKENS > checkpoints:
+            return
+        self._unshown.append(sequence)
+        if len(sequence.generated) // _CHECKPOINT_TOKENS > checkpoints:
             self._finisher.checkpoint(sequence.observer, sequence.request.id, len(sequence.generated))
+
+    def _show(self) -> None:
+        """Stream the text of the latest step's tokens: on a GPU while it computes the next one."""
+        unshown, self._unshown = self._unshown, []
+        for sequence in unshown:
+            try:
+                sequence.show()
+            except Exception:
+                logger.exception("sequence %s cannot be decoded", sequence.request.id)
+                if sequence in self.scheduler.running:
+                    self._end(sequence, FinishReason.ERROR, error=_FAILED)
 
     def _count_latency(self, sequence: SequenceState, last: float | None) -> None:
         now = sequence.last_token_at

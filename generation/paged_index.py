@@ -133,10 +133,8 @@ class PagedIndex:
         fields = np.array([(row.start, row.stop - row.start, row.past, 0, 0) for row in rows], dtype=np.int32)
         starts, counts, pasts = fields[:, 0], fields[:, 1], fields[:, 2]
         used = -(-(pasts + counts) // self._block_tokens)
-        tables = [
-            np.asarray(row.blocks[:count], dtype=np.int32) for row, count in zip(rows, used.tolist(), strict=True)
-        ]
-        blocks = np.concatenate(tables)
+        tables = [np.asarray(row.blocks)[:count] for row, count in zip(rows, used.tolist(), strict=True)]
+        blocks = np.concatenate(tables).astype(np.int32, copy=False)
         # A wrong index here would read another sequence's memory there.
         assert 0 <= blocks.min() <= blocks.max() <= self._tensors.trash, "a block that does not exist"
         is_short = counts <= SHORT_QUERIES

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -20,6 +21,10 @@ from generation.types import ServingPath, TokenLogprob
 from generation.weights import LoadedModel
 
 DrawRows = Callable[[Tensor, Sequence[SamplingRow]], list[Draw]]
+
+
+def _nothing() -> None:
+    """No other work."""
 
 
 class ModelRunner:
@@ -58,7 +63,7 @@ class ModelRunner:
         self._token_bytes = loaded.token_bytes
         self._on_cuda = loaded.device.type == "cuda"
         # On a CPU, where nothing is launched or waited for, rows one by one are the faster ones.
-        self._draw_rows: DrawRows = draw_rows if loaded.device.type == "cpu" else BatchedDraws()
+        self._draw_rows: DrawRows | BatchedDraws = draw_rows if loaded.device.type == "cpu" else BatchedDraws()
         self._memory = memory_of(
             loaded, block_tokens=block_tokens, layout=layout, prefix_cache=prefix_cache, poison=poison, upload=upload
         )
@@ -156,20 +161,30 @@ class ModelRunner:
             block_bytes=pool.block_tokens * self._token_bytes,
         )
 
+    @property
+    def overlaps(self) -> bool:
+        """See `step.Runner.overlaps`."""
+        return isinstance(self._draw_rows, BatchedDraws)
+
     @torch.inference_mode()
-    def run(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> list[Sample]:
+    def run(
+        self, plan: Sequence[ScheduledTokens[SequenceState]], *, meanwhile: Callable[[], None] = _nothing
+    ) -> list[Sample]:
         """Feed the plan's tokens in one forward pass and draw where a row is complete.
 
         Nothing but cache rows past `computed` is changed, so a step that failed can be run again. A GPU is
-        given all of the forward pass before anything is asked of it: masks of constraints are made
-        while it works.
+        given all of the forward pass before anything is asked of it: masks of constraints are made,
+        and `meanwhile` is done, while it works.
 
         Raises:
             DeviceLost: the accelerator reported an error that later calls would meet again.
             OutOfMemory: there is no room for so much at once.
         """
+        draw: DrawRows = self._draw_rows
+        if isinstance(draw, BatchedDraws):
+            draw = partial(draw, meanwhile=meanwhile)
         try:
-            return _draw(plan, self._forward(plan), eos_ids=self._eos_ids, draw_rows=self._draw_rows)
+            return _draw(plan, self._forward(plan), eos_ids=self._eos_ids, draw_rows=draw)
         except torch.AcceleratorError as error:
             if self._graphs is not None:
                 # whether or not it was a graph's: the next engine does without

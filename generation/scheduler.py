@@ -208,21 +208,26 @@ class Scheduler(Generic[S]):
             proposals = self._drafter.propose(decoding, budget=self._step_tokens - len(decoding))
         planned: list[ScheduledTokens[S]] = []
         failed: list[S] = []
+        before = self.preemptions  # while none is sent back, nobody needs to be looked for
         for sequence, proposal in zip(decoding, proposals, strict=True):
-            if sequence not in self.running:
+            if self.preemptions > before and sequence not in self.running:
                 continue  # it gave way to one before it
             drafts = tuple(proposal[: sequence.longest_draft])
             try:
                 if drafts and not self._cache.grow(sequence, sequence.position + len(drafts)):
                     drafts = ()
-                while sequence in self.running and not self._cache.grow(sequence, sequence.position):
+                while not self._cache.grow(sequence, sequence.position):
                     self._give_way()
+                    if sequence not in self.running:
+                        break
             except Exception as error:
                 logger.error("a sequence cannot grow", exc_info=error)
                 failed.append(sequence)
                 continue
             planned.append(ScheduledTokens(sequence, 1, sampled=True, drafts=drafts, is_decode=True))
-        return [work for work in planned if work.sequence in self.running], failed
+        if self.preemptions > before:
+            planned = [work for work in planned if work.sequence in self.running]
+        return planned, failed
 
     def _give_way(self) -> None:
         """Send the running sequence of the lowest priority that was admitted last back to the line."""

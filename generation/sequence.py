@@ -24,7 +24,8 @@ class SequenceState:
     `seed` is 64 bits. `computed` counts the tokens, prompt first, whose keys and values it has; `read` how far the
     prompt was found or computed at most, `recomputed` the tokens that were computed more than once, `found_later`
     the prompt's that were found only after it had lost its room.
-    `chain` names its blocks. Times are `time.monotonic` seconds.
+    `chain` names its blocks. `undecoded` are the tokens after the first `decoded_tokens`, whose text is yet
+    to be streamed; deltas account for `covered_tokens`. Times are `time.monotonic` seconds.
     """
 
     request: GenerationRequest
@@ -52,6 +53,8 @@ class SequenceState:
     accepted: int = 0
     preempted: bool = False
     text: list[str] = field(default_factory=list)
+    undecoded: list[int] = field(default_factory=list)
+    decoded_tokens: int = 0
     covered_tokens: int = 0
     abstention: float | None = None
 
@@ -133,7 +136,10 @@ class SequenceState:
     def append(
         self, token_id: int, *, eos_ids: frozenset[int], logprob: TokenLogprob | None = None
     ) -> FinishReason | None:
-        """Take the next token, stream the text it completes, and say whether the sequence ends with it."""
+        """Take the next token, and say whether the sequence ends with it.
+
+        Its text is left to `show`, unless the sequence may end with a stop string, for which it has to be known.
+        """
         self.last_token_at = time.monotonic()
         if self.first_token_at is None:
             self.first_token_at = self.last_token_at
@@ -146,14 +152,23 @@ class SequenceState:
             self.constraint.advance(token_id)
         if self.drafter is not None:
             self.drafter.push(token_id)
-        self._emit(self.decoder.push(token_id))
-        if self.decoder.stopped:
-            return FinishReason.STOP
+        self.undecoded.append(token_id)
+        if self.request.sampling.stop:
+            self.show()
+            if self.decoder.stopped:
+                return FinishReason.STOP
         if len(self.generated) >= self.request.sampling.max_tokens:
             return FinishReason.LENGTH
         if self.request.sampling.stop_repetition and self.repetition.push(token_id):
             return FinishReason.REPETITION
         return None
+
+    def show(self) -> None:
+        """Stream the text that the tokens since the last call complete. Nothing where there are none."""
+        tokens, self.undecoded = self.undecoded, []
+        for token in tokens:
+            self.decoded_tokens += 1
+            self._emit(self.decoder.push(token), covered=self.decoded_tokens)
 
     def complete(self, reason: FinishReason, *, error: str | None = None) -> Completion:
         """Emit the text held back and return the completion; the finisher fills in `delivered_tokens`.
@@ -162,7 +177,11 @@ class SequenceState:
         last delta, whose text may be empty, so that deltas account for every token. After an error
         nothing is decoded any more: the decoding may have failed.
         """
-        self._emit("" if reason is FinishReason.ERROR else self.decoder.flush(), last=True)
+        text = ""
+        if reason is not FinishReason.ERROR:
+            self.show()
+            text = self.decoder.flush()
+        self._emit(text, covered=len(self.generated), last=True)
         now, start, first = time.monotonic(), self.submitted_at, self.first_token_at
         return Completion(
             id=self.request.id,
@@ -184,10 +203,10 @@ class SequenceState:
             abstention=self.abstention,
         )
 
-    def _emit(self, text: str, *, last: bool = False) -> None:
-        new_tokens = len(self.generated) - self.covered_tokens
+    def _emit(self, text: str, *, covered: int, last: bool = False) -> None:
+        new_tokens = covered - self.covered_tokens
         if text or (last and new_tokens):
             self.text.append(text)
-            logprobs = tuple(self.logprobs[self.covered_tokens :])
-            self.covered_tokens = len(self.generated)
+            logprobs = tuple(self.logprobs[self.covered_tokens : covered])
+            self.covered_tokens = covered
             self.stream.put(Delta(text=text, tokens=new_tokens, logprobs=logprobs))

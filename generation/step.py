@@ -1,6 +1,6 @@
 """The interface of one model step."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,8 +46,17 @@ class BlockCounts:
 class Runner(KVCacheView[SequenceState], Protocol):
     """The engine's port to the model and its cache. Called from the engine thread only, except `blocks`."""
 
-    def run(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> Sequence[Sample]:
+    @property
+    def overlaps(self) -> bool:
+        """Whether the calling thread has time while a step is computed, which `run` gives to `meanwhile`."""
+        ...
+
+    def run(self, plan: Sequence[ScheduledTokens[SequenceState]], *, meanwhile: Callable[[], None]) -> Sequence[Sample]:
         """Compute the plan and draw for the work marked `sampled`. After an exception it can be run again.
+
+        Args:
+            plan: The step.
+            meanwhile: Other work of the calling thread; called while it would wait for a device, however often.
 
         Raises:
             DeviceLost: it cannot.

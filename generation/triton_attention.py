@@ -1,7 +1,8 @@
 """Launches the Triton kernels of attention over a paged cache.
 
 Import only where Triton is installed. Tile sizes and splits depend on the model and on a row's own
-length, never on the batch, so neither does a row's result. They are not tuned yet.
+length, never on the batch, so neither does a row's result. Those of single queries were tried on an H200
+(docs/EXPERIMENTS.md), with 8 key heads of 128 for 32.
 """
 
 import torch
@@ -14,7 +15,8 @@ from generation.triton_kernels import attend_kernel, reduce_kernel, rotate_and_s
 
 _MIN_DOT = 16  # tl.dot needs every side at least this long
 _LONG_LANES = 64  # queries times grouped heads that a program of a long row takes
-_SPLITS_AT_ONCE = 16  # parts added up in one go
+_NARROW_BYTES = 256  # of a head: of such keys a program of few queries takes more at a time, and loads further ahead
+_SPLITS_AT_ONCE = 8  # parts added up in one go
 _SUPPORTED = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -132,8 +134,10 @@ def attend(
     tile_keys = 64 if padded <= 128 else 32
 
     def launch(target: Tensor, stats: Tensor, rows: Tensor, tokens: int, splits: int, lanes: int, split: int) -> None:
+        single = split > 0 and tokens == rows.shape[0]
         # Every row may leave its last tile unfilled: some programs find nothing to do.
-        tiles = tokens // (lanes // group) + rows.shape[0]
+        tiles = tokens if single else tokens // (lanes // group) + rows.shape[0]
+        few = split > 0 and padded * keys.element_size() <= _NARROW_BYTES
         attend_kernel[(tiles, kv_heads, splits)](
             target,
             stats,
@@ -143,6 +147,7 @@ def attend(
             rows,
             index.blocks,
             rows.shape[0],
+            int(single),
             splits,
             query.stride(1),
             query.stride(2),
@@ -154,13 +159,13 @@ def attend(
             HEAD_DIM_PADDED=padded,
             BLOCK_TOKENS=block_tokens,
             LANES=lanes,
-            TILE_KEYS=tile_keys,
+            TILE_KEYS=128 if few else tile_keys,
             SPLIT=split,
             WINDOW=window or 0,
             SOFTCAP=softcap is not None,
             WIDEN=_interpreted() and query.dtype == torch.bfloat16,
             num_warps=4,
-            num_stages=2,
+            num_stages=3 if few else 2,
         )
 
     smallest = triton.next_power_of_2(group)
@@ -183,6 +188,7 @@ def attend(
             SPLIT=SPLIT_KEYS,
             AT_ONCE=_SPLITS_AT_ONCE,
             WINDOW=window or 0,
+            num_warps=1,
         )
     return out
 

@@ -131,13 +131,13 @@ def rotate_and_store_kernel(
 
 
 @triton.jit
-def _find_row(rows, count, tile, TOKENS: tl.constexpr):
-    """The row that a tile belongs to: the last one whose first tile is not after it.
+def _find_row(rows, count, single, tile, TOKENS: tl.constexpr):
+    """The row that a tile belongs to: the last one whose first tile is not after it. Where `single`, its own.
 
     A row's first tile is before // TOKENS + its number, which leaves room for what does not divide evenly.
     """
-    left = 0
-    right = count
+    left = single * (tile + 1)
+    right = tl.maximum((1 - single) * count, left)
     while left < right:
         middle = (left + right) // 2
         before = tl.load(rows + middle * _FIELDS + 4)
@@ -148,7 +148,7 @@ def _find_row(rows, count, tile, TOKENS: tl.constexpr):
     return left - 1
 
 
-@triton.jit(do_not_specialize=["row_count", "splits"], do_not_specialize_on_alignment=["rows", "blocks"])
+@triton.jit(do_not_specialize=["row_count", "single", "splits"], do_not_specialize_on_alignment=["rows", "blocks"])
 def attend_kernel(
     out,  # [T, heads, HEAD_DIM]; with SPLIT the parts, [s, heads, splits, HEAD_DIM] float32
     stats,  # with SPLIT the parts' log2 of the highest weight and their sum of weights, [s, heads, splits, 2]
@@ -158,6 +158,7 @@ def attend_kernel(
     rows,  # [row_count, _FIELDS]
     blocks,  # the rows' block tables
     row_count,
+    single,  # 1 where every row has one query: a tile for each then
     splits,
     query_head_stride,
     query_token_stride,
@@ -183,13 +184,13 @@ def attend_kernel(
     tile = tl.program_id(0)
     kv_head = tl.program_id(1)
     split = tl.program_id(2)
-    row = _find_row(rows, row_count, tile, TOKENS)
+    row = _find_row(rows, row_count, single, tile, TOKENS)
     start = tl.load(rows + row * _FIELDS)
     count = tl.load(rows + row * _FIELDS + 1)
     past = tl.load(rows + row * _FIELDS + 2)
     table = blocks + tl.load(rows + row * _FIELDS + 3)
     before = tl.load(rows + row * _FIELDS + 4)
-    first = (tile - (before // TOKENS + row)) * TOKENS
+    first = (1 - single) * (tile - (before // TOKENS + row)) * TOKENS
 
     # Keys that some query of the tile sees: [low, high).
     low = 0

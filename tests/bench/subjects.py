@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import pairwise
 from typing import Any
 
@@ -182,6 +183,9 @@ class Generate:
         """transformers' own continuous batching; on a CPU with the settings that did best there."""
         from transformers import ContinuousBatchingConfig, GenerationConfig
 
+        pages: dict[str, Any] = {}
+        # Before transformers 5.20 it has another name.
+        pages["page_size" if "page_size" in signature(ContinuousBatchingConfig).parameters else "block_size"] = 32
         started = time.perf_counter()
         outputs = self.model.generate_batch(
             [list(prompt) for prompt in prompts],
@@ -189,7 +193,7 @@ class Generate:
                 max_new_tokens=new, min_new_tokens=new, do_sample=False, eos_token_id=-1, pad_token_id=0
             ),
             continuous_batching_config=ContinuousBatchingConfig(
-                page_size=32,
+                **pages,
                 max_batch_tokens=512 if self.model.device.type == "cpu" else 2048,
                 num_blocks=len(prompts) * (len(prompts[0]) + new + 64) // 32,
             ),

@@ -47,8 +47,8 @@ class SlowRunner(ScriptedRunner):
         self._begun += 1
         return 16 if self._begun % 2 and sequence.position > 16 else 0
 
-    def run(self, plan: Plan) -> list[Sample]:
-        samples = super().run(plan)
+    def run(self, plan: Plan, *, meanwhile: Callable[[], None]) -> list[Sample]:
+        samples = super().run(plan, meanwhile=meanwhile)
         self.plans.clear()  # nobody looks at them, and there are very many
         return samples
 

@@ -6,7 +6,7 @@ changes no result.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import cast
@@ -47,9 +47,11 @@ class CountingRunner(ModelRunner):
 
     tokens_read = 0
 
-    def run(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> list[Sample]:
+    def run(
+        self, plan: Sequence[ScheduledTokens[SequenceState]], *, meanwhile: Callable[[], None] = lambda: None
+    ) -> list[Sample]:
         self.tokens_read += sum(work.tokens for work in plan)
-        return super().run(plan)
+        return super().run(plan, meanwhile=meanwhile)
 
 
 @dataclass(frozen=True, slots=True)

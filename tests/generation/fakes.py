@@ -55,7 +55,9 @@ class ScriptedRunner:
         on_allocate: Callable[[SequenceState], None] = lambda sequence: None,
         on_release: Callable[[SequenceState], None] = lambda sequence: None,
         capacity_tokens: int = 1 << 30,
+        overlaps: bool = False,
     ) -> None:
+        self.overlaps = overlaps
         self._says = says
         self._before_step = before_step
         self._on_allocate = on_allocate
@@ -100,8 +102,10 @@ class ScriptedRunner:
     def blocks(self) -> BlockCounts:
         return BlockCounts(free=0, used=0, cached=0, block_tokens=self.block_tokens)
 
-    def run(self, plan: Plan) -> list[Sample]:
+    def run(self, plan: Plan, *, meanwhile: Callable[[], None]) -> list[Sample]:
         self._before_step(plan)
+        if self.overlaps:
+            meanwhile()
         self.plans.append({work.sequence.request.id: work.tokens for work in plan})
         samples = []
         for work in plan:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from generation import triton_attention
+from generation import triton_attention, triton_layers
 from generation.attention import HeadRotation
 from generation.config import EngineConfig
 from generation.memory import why_no_pages
@@ -60,6 +60,7 @@ LONG = [[530, 2], [255, 2]]  # three splits, nine tiles of keys; a row whose dra
         (Shape(dtype=F32, kv_heads=3, group=2, head_dim=16, block_tokens=32, window=16, softcap=1.5), MIXED),
         (Shape(dtype=F32, kv_heads=1, group=20, head_dim=8, scaling=0.7), [[3, 1], [18]]),
         (Shape(dtype=F32, kv_heads=1, group=2, head_dim=16), LONG),
+        (Shape(dtype=F32, kv_heads=1, group=2, head_dim=16), [[2100, 1], [3, 1]]),  # more parts than are added at once
         (Shape(dtype=F32, kv_heads=1, group=2, head_dim=16, window=200, softcap=2.0), LONG),
         (Shape(dtype=F16, kv_heads=1, group=8, head_dim=128), [[20, 1], [2, 2]]),
         (Shape(dtype=BF16, kv_heads=1, group=3, head_dim=64, block_tokens=32), [[40, 1], [2, 2]]),
@@ -218,3 +219,33 @@ def test_the_trial_at_load_notices_that_distant_keys_are_left_out(
     monkeypatch.setattr(triton_attention, "attend", forgetful)
 
     assert why_no_pages(served) == "The attention kernels compute something else than torch here."
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("shape", [(1, 3, 48), (1, 1, 2048), (5, 576)])
+def test_norms_are_those_of_torch(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    x, added, weight = (torch.randn(size, generator=seeded()).to(DEVICE, dtype) for size in (shape, shape, shape[-1]))
+
+    total, normed = triton_layers.add_rms_norm(x, added, weight, 1e-5)
+
+    assert torch.equal(total, x + added)
+    expected = torch.nn.functional.rms_norm(total, (shape[-1],), weight, 1e-5)
+    torch.testing.assert_close(normed, expected, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
+    assert torch.equal(triton_layers.rms_norm(total, weight, 1e-5), normed)
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+@pytest.mark.parametrize("width", [48, 1100])
+def test_gates_of_siblings_are_those_of_torch(width: int, dtype: torch.dtype) -> None:
+    siblings = torch.randn(1, 5, 2 * width, generator=seeded()).to(DEVICE, dtype)
+    gate, up = siblings[..., :width], siblings[..., width:]
+
+    gated = triton_layers.gated(gate, up)
+
+    assert gated.is_contiguous()
+    torch.testing.assert_close(gated, torch.nn.functional.silu(gate) * up, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
+    assert torch.equal(triton_layers.gated(gate[:, 2:3], up[:, 2:3]), gated[:, 2:3]), "neighbours change no bit"
+
+
+def seeded() -> torch.Generator:
+    return torch.Generator().manual_seed(3)

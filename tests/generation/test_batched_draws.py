@@ -9,10 +9,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from generation import batched_draws
 from generation.batched_draws import BatchedDraws
-from generation.draws import Draw, SamplingRow, draw_rows
+from generation.draws import SamplingRow, draw_rows
 from generation.sampling import draw
 from generation.types import Abstention, SamplingParams
 from tests.generation.graphed import asked, play, staged
@@ -108,22 +109,37 @@ def spiky(rows: int, vocabulary: int, *, seed: int) -> Tensor:
     ],
     ids=str,
 )
-def test_a_large_vocabulary_is_drawn_alike_and_mostly_from_the_candidates(
-    params: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_vocabulary_is_drawn_alike_and_mostly_from_the_candidates(params: dict[str, Any]) -> None:
     logits = spiky(16, 20_000, seed=1)
     rows = [sampling(seed=n, **params) for n in range(16)]
-    expected = draw_rows(logits, rows)
-    again: list[int] = []
+    with Sorted() as sizes:
+        together = BatchedDraws()(logits, rows)
 
-    def counted(raw: Tensor, asked: list[SamplingRow]) -> list[Draw]:
-        again.append(1)
-        return draw_rows(raw, asked)
+    assert together == draw_rows(logits, rows)
+    assert sum(shape[0] for shape in sizes.shapes if shape[1] == 20_000) <= 2
 
-    monkeypatch.setattr(batched_draws, "draw_rows", counted)
 
-    assert BatchedDraws()(logits, rows) == expected
-    assert len(again) <= 2
+def test_rows_flatter_than_the_candidates_are_drawn_alike_and_not_one_by_one() -> None:
+    logits = torch.randn(40, 20_000, generator=torch.Generator().manual_seed(2))
+    rows = [sampling(seed=n, temperature=1.0, top_p=0.9013) for n in range(40)]
+    with Sorted() as sizes:
+        together = BatchedDraws()(logits, rows)
+
+    assert together == draw_rows(logits, rows)
+    assert [shape[0] for shape in sizes.shapes if shape[1] == 20_000] == [16, 16, 8]
+
+
+class Sorted(TorchDispatchMode):
+    """Writes down the shapes that are sorted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.sort.stable:
+            self.shapes.append(tuple(args[0].shape))
+        return func(*args, **(kwargs or {}))
 
 
 def sampling(*, seed: int = 1, mask: Tensor | None = None, **params: Any) -> SamplingRow:

@@ -150,6 +150,19 @@ def test_the_mask_is_what_the_automaton_says_of_every_token(text: str, sources: 
             assert bool(mask[token]) == reads(text + piece, sources=sources), piece
 
 
+@given(
+    text=st.text(alphabet="[] 01,a`\n", max_size=12),
+    piece=st.text(alphabet="[] 01,;aé`.\n", min_size=1, max_size=5),
+    sources=st.integers(0, 3),
+)
+def test_a_token_moves_the_place_as_its_bytes_do_one_by_one(text: str, piece: str, sources: int) -> None:
+    place = walk(BEGINNING, text.encode(), sources=sources)
+    if place is not None:
+        grammar = CitationGrammar([piece.encode()])
+
+        assert grammar.advance(place, 0, sources=sources) == walk(place, piece.encode(), sources=sources)
+
+
 @given(text=st.text(alphabet="[] 0123,;a`.\n", max_size=30), sources=st.integers(1, 30))
 def test_whatever_closes_is_a_marker_that_footnote_reads(text: str, sources: int) -> None:
     if reads(text, sources=sources):

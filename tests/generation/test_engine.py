@@ -5,14 +5,25 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from generation.engine import LocalEngine
 from generation.errors import ContextLengthExceeded, EngineFull
+from generation.streaming import IncrementalDecoder
 from generation.types import Delta, FinishReason
-from tests.generation.fakes import EOS, Gate, RecordingObserver, ScriptedRunner, read, request, wait_until
+from tests.generation.fakes import (
+    EOS,
+    Gate,
+    Plan,
+    RecordingObserver,
+    ScriptedRunner,
+    letters,
+    read,
+    request,
+    wait_until,
+)
 
 
 def test_the_engine_itself_needs_no_torch() -> None:
@@ -262,3 +273,52 @@ async def test_a_cancelled_sequence_reports_what_its_reader_took(start: Callable
 
     assert done.delivered_tokens == 2
     assert 5 <= len(done.token_ids) <= 6
+
+
+@pytest.mark.parametrize("overlaps", [False, True])
+async def test_where_a_device_computes_text_is_streamed_while_the_next_step_runs(
+    overlaps: bool, start: Callable[..., LocalEngine]
+) -> None:
+    shown: list[int] = []
+    runner = ScriptedRunner(
+        letters(6),
+        before_step=lambda plan: shown.append(len("".join(plan[0].sequence.text))),
+        overlaps=overlaps,
+    )
+
+    _, done = await read(start(runner).submit(request(max_tokens=6), observer=RecordingObserver()))
+
+    assert done.text == letters(6)
+    assert shown == ([0, 0, 1, 2, 3, 4] if overlaps else [0, 1, 2, 3, 4, 5])
+
+
+@pytest.mark.parametrize("overlaps", [False, True])
+async def test_a_stop_string_ends_a_sequence_before_its_next_step(
+    overlaps: bool, start: Callable[..., LocalEngine]
+) -> None:
+    runner = ScriptedRunner(letters(9), overlaps=overlaps)
+    asked = request(max_tokens=9, stop=("cd",))
+
+    _, done = await read(start(runner).submit(asked, observer=RecordingObserver()))
+
+    assert (done.text, len(done.token_ids), len(runner.plans)) == ("ab", 4, 4)
+
+
+async def test_a_text_that_cannot_be_decoded_behind_its_step_ends_its_own_sequence_alone(
+    start: Callable[..., LocalEngine],
+) -> None:
+    def broken(ids: Sequence[int]) -> str:
+        raise ValueError("no such piece")
+
+    def break_one(plan: Plan) -> None:
+        for work in plan:
+            if work.sequence.request.id == "bad" and len(work.sequence.generated) == 2:
+                work.sequence.decoder = IncrementalDecoder(broken)
+
+    engine = start(ScriptedRunner(letters(6), before_step=break_one, overlaps=True))
+    streams = [engine.submit(request(name, max_tokens=6), observer=RecordingObserver()) for name in ("bad", "good")]
+
+    (_, bad), (_, good) = await asyncio.gather(*map(read, streams))
+
+    assert bad.error is not None
+    assert good.text == letters(6)

@@ -1,7 +1,7 @@
 """The engine's counters equal the sum of its sequences' bills, also after cancellation, preemption and failure."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -41,10 +41,10 @@ class CrampedRunner(ScriptedRunner):
     def deallocate(self, sequence: SequenceState) -> None:
         self.grown.pop(id(sequence), None)
 
-    def run(self, plan: Plan) -> list[Sample]:
+    def run(self, plan: Plan, *, meanwhile: Callable[[], None]) -> list[Sample]:
         if self._failing and self._chance.random() < 0.05:
             raise RuntimeError("the model failed")
-        return super().run(plan)
+        return super().run(plan, meanwhile=meanwhile)
 
 
 @settings(deadline=None, max_examples=40)
@@ -54,16 +54,17 @@ class CrampedRunner(ScriptedRunner):
     failing=st.booleans(),
     asked=st.lists(st.tuples(st.integers(1, 60), st.integers(1, 30)), min_size=1, max_size=12),
     leaving=st.floats(0, 1),
+    overlaps=st.booleans(),
 )
-@example(seed=1, room=60, failing=False, asked=[(20, 30)] * 6, leaving=0.0)
+@example(seed=1, room=60, failing=False, asked=[(20, 30)] * 6, leaving=0.0, overlaps=False)
 def test_the_counters_are_the_sum_of_the_bills(
-    seed: int, room: int, failing: bool, asked: list[tuple[int, int]], leaving: float
+    seed: int, room: int, failing: bool, asked: list[tuple[int, int]], leaving: float, overlaps: bool
 ) -> None:
     """Invariant 4, at the engine: exactly, however often a sequence loses its room."""
     chance = random.Random(seed)
-    engine = scripted_engine(
-        CrampedRunner(seed=seed, room=room, failing=failing), max_running=4, step_tokens=16, reader_grace_s=0.0
-    )
+    runner = CrampedRunner(seed=seed, room=room, failing=failing)
+    runner.overlaps = overlaps
+    engine = scripted_engine(runner, max_running=4, step_tokens=16, reader_grace_s=0.0)
     observers = [RecordingObserver() for _ in asked]
     streams = [
         engine.submit(request(str(number), prompt=range(1, prompt + 1), max_tokens=most), observer=observer)
@@ -80,6 +81,7 @@ def test_the_counters_are_the_sum_of_the_bills(
     assert stats.decode_tokens == sum(bill.generated_tokens for bill in bills)
     assert stats.prompt_tokens == sum(bill.prompt_tokens - bill.cached_tokens for bill in bills)
     assert stats.requests == len(asked)
+    assert all(len(bill.text) == bill.generated_tokens for bill in bills if bill.error is None), "a letter a token"
 
 
 def test_the_cramped_engine_of_this_test_does_preempt_and_recompute() -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from generation import fusing
 from generation.attention import HeadRotation, Row, SlabBatch
 from generation.config import EngineConfig
-from generation.fusing import FusedAttention, FusedMLP, FusedNorm
+from generation.fusing import FusedAttention, FusedLayer, FusedMLP, FusedNorm
 from generation.kv_cache import Slab
 from generation.linear import PlainProduct, Sibling, Siblings, join_linears, prepare_linears
 from generation.quantisation import quantise
@@ -48,7 +48,7 @@ def logits(loaded: LoadedModel) -> Tensor:
 
 
 def kinds(model: nn.Module) -> set[type[nn.Module]]:
-    return {type(module) for module in model.modules()} & {FusedAttention, FusedMLP, FusedNorm}
+    return {type(module) for module in model.modules()} & {FusedAttention, FusedLayer, FusedMLP, FusedNorm}
 
 
 @pytest.mark.parametrize("family", sorted(CONFIGS))
@@ -56,9 +56,21 @@ def test_fused_layers_give_the_logits_of_the_models_own(family: str) -> None:
     own, fused = adopted(family, fuse=False), adopted(family)
 
     assert kinds(own.model) == set()
-    expected = {FusedAttention, FusedMLP, FusedNorm} if family in FUSED else {FusedNorm} & kinds(fused.model)
+    whole = {FusedAttention, FusedLayer, FusedMLP, FusedNorm}
+    expected = whole if family in FUSED else {FusedNorm} & kinds(fused.model)
     assert kinds(fused.model) == expected
     torch.testing.assert_close(logits(fused), logits(own), atol=2e-4, rtol=1e-4)
+
+
+def test_layers_stay_where_only_their_sum_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgetful(self: FusedLayer, hidden_states: Any, **arguments: Any) -> tuple[Tensor, Tensor]:
+        stream, normed = self.input_layernorm.added(hidden_states)
+        attended, _ = self.self_attn(normed, **arguments)
+        return stream, self.mlp(self.post_attention_layernorm((stream, attended)))
+
+    monkeypatch.setattr(FusedLayer, "forward", forgetful)
+
+    assert kinds(adopted("llama").model) == {FusedAttention, FusedMLP, FusedNorm}
 
 
 @pytest.mark.parametrize("family", sorted(FUSED))

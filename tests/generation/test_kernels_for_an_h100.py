@@ -16,7 +16,7 @@ pytest.importorskip("triton")
 
 import triton
 
-from generation import triton_attention
+from generation import triton_attention, triton_layers
 from generation.attention import HeadRotation
 from generation.paged_cache import PagedTensors
 from generation.paged_index import PagedIndex, PagedRow
@@ -97,7 +97,8 @@ def test_decoding_loads_ahead_and_keeps_everything_in_registers(launched: dict[s
     attend = kernels["attend"]
     assert "cp.async" in attend.asm["ptx"], "keys and values come while others are multiplied"
     assert "mma.sync" in attend.asm["ptx"], "by the tensor cores"
-    assert attend.metadata.shared <= 40_000
+    assert attend.metadata.shared <= 75_000, "tiles of 128 keys were the fastest on an H200"
+    assert MOST_SHARED // attend.metadata.shared >= 3
     assert REGISTERS // (used(attend, tmp_path)["REG"] * 32 * 4) >= 3, "programs that a multiprocessor holds"
 
 
@@ -110,6 +111,23 @@ def test_reading_a_prompt_multiplies_by_warp_groups(launched: dict[str, Launches
     assert (resources["STACK"], resources["LOCAL"]) == (0, 0)
     assert attend.metadata.shared <= 82_000, "two programs a multiprocessor"
     assert "wgmma" in attend.asm["ptx"] and "cp.async" in attend.asm["ptx"]
+
+
+def test_norms_and_gates_keep_everything_in_registers(
+    launched: dict[str, Launches], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    norm, gated = Launches(triton_layers.rms_norm_kernel), Launches(triton_layers.gated_kernel)
+    monkeypatch.setattr(triton_layers, "rms_norm_kernel", norm)
+    monkeypatch.setattr(triton_layers, "gated_kernel", gated)
+    x, weight, siblings = (torch.zeros(shape, dtype=torch.bfloat16) for shape in ((8, 4096), 4096, (8, 28_672)))
+    triton_layers.add_rms_norm(x, x, weight, 1e-5)
+    triton_layers.gated(siblings[:, :14_336], siblings[:, 14_336:])
+
+    for kernel in (norm.compiled(), gated.compiled()):
+        resources = used(kernel, tmp_path)
+        assert (resources["STACK"], resources["LOCAL"]) == (0, 0)
+        assert kernel.metadata.shared <= 1024, "nothing but the sums of squares"
+        assert kernel.asm["ptx"].count("ld.global.v4") >= 2, "several numbers at once"
 
 
 def test_rotating_behind_a_norm_keeps_everything_in_registers(launched: dict[str, Launches], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import argparse
 import socket
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -52,7 +52,8 @@ _LETTERS, _SECONDS, _SLOW_SECONDS = 6, 0.002, 0.02
 class ScriptRunner(ScriptedRunner):
     """Says what is written for a word of the question, some letters a step; one, and slowly, where it says `SLOWLY`."""
 
-    def run(self, plan: Plan) -> list[Sample]:
+    def run(self, plan: Plan, *, meanwhile: Callable[[], None]) -> list[Sample]:
+        del meanwhile
         samples = []
         pause = _SECONDS
         for work in plan:

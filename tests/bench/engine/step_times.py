@@ -87,11 +87,13 @@ class _TimedRunner(ModelRunner):
 
     spans: Spans
 
-    def run(self, plan: Sequence[ScheduledTokens[SequenceState]]) -> list[Sample]:
+    def run(
+        self, plan: Sequence[ScheduledTokens[SequenceState]], *, meanwhile: Callable[[], None] = lambda: None
+    ) -> list[Sample]:
         """See `ModelRunner.run`."""
         began = time.perf_counter()
         try:
-            return super().run(plan)
+            return super().run(plan, meanwhile=meanwhile)
         finally:
             self.spans.add(began)
 

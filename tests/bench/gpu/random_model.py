@@ -24,8 +24,13 @@ from tests.bench.subjects import Footnote, Generate
 PIECES = ("[unknown]", "[", "]", *"0123456789", " ", ".")
 
 
-def random_model(configuration: Any, *, device: torch.device, dtype: torch.dtype, scale: float = 1.0) -> Any:
-    """A model of these dimensions with the same random matrices at every call, times `scale`, made on the device."""
+def random_model(
+    configuration: Any, *, device: torch.device, dtype: torch.dtype, scale: float = 1.0, steep: float = 1.0
+) -> Any:
+    """A model of these dimensions with the same random matrices at every call, times `scale`, made on the device.
+
+    Its logits are times `steep` besides.
+    """
     from transformers import AutoModelForCausalLM
 
     torch.manual_seed(0)
@@ -35,6 +40,7 @@ def random_model(configuration: Any, *, device: torch.device, dtype: torch.dtype
         for parameter in model.parameters():
             if parameter.dim() > 1 and scale != 1.0:
                 parameter.mul_(scale)
+        model.lm_head.weight.mul_(steep)
     return model
 
 

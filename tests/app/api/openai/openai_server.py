@@ -4,7 +4,7 @@ import math
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,9 +39,11 @@ class ProbableRunner(ScriptedRunner):
         super().__init__(SAYS, on_allocate=self._remember)
         self.requests: list[GenerationRequest] = []
 
-    def run(self, plan: Plan) -> list[Sample]:
+    def run(self, plan: Plan, *, meanwhile: Callable[[], None]) -> list[Sample]:
         samples = []
-        for sample, work in zip(super().run(plan), [work for work in plan if work.sampled], strict=True):
+        for sample, work in zip(
+            super().run(plan, meanwhile=meanwhile), [work for work in plan if work.sampled], strict=True
+        ):
             if len(work.sequence.generated) >= 6 and "explode" in LetterTokenizer().decode(
                 work.sequence.request.prompt
             ):

@@ -1,7 +1,7 @@
 """app.evaluation.injections.measurement counts how often a document takes an answer over."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,7 +28,8 @@ HONEST = "The keeper counted forty ships [1]."
 class GullibleRunner(ScriptedRunner):
     """A model that says the first canary it reads, and an honest sentence where it reads none."""
 
-    def run(self, plan: Plan) -> list[Sample]:
+    def run(self, plan: Plan, *, meanwhile: Callable[[], None]) -> list[Sample]:
+        del meanwhile
         samples = []
         for work in plan:
             if work.sampled:
