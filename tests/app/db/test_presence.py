@@ -355,7 +355,7 @@ def test_one_that_is_alone_is_told_when_others_share_the_database_since_it_lost_
         with postgres_database.write() as connection:  # as if it had registered while nobody held the lock
             row = {"boot_id": "boot-1", "role": "all", "version": "1", "host": "", "started_at": 0.0, "beat": 1}
             connection.execute(sa.insert(process).values(**row))
-        with postgres_database.write() as connection:  # afterwards: the lock is looked at many times a second
+        with postgres_database.write() as connection:  # the row is committed by then: one who looks at once sees it
             connection.exec_driver_sql(
                 "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
             )
