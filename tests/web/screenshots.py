@@ -265,12 +265,12 @@ def change(http: httpx.Client, camera: Camera) -> None:
         page.get_by_role("link", name="Watched").last.wait_for()
         asked = page.url.partition("/#")[2]
         _until(lambda: http.get("/v1/watches").json()["data"][0]["state"] == "current")
-        raised = told.replace("costs 8 euros", "costs 9 euros").replace("one month", "two months")
+        raised = told.replace("costs 8 euros", "costs 9 euros")
         body = {"text": raised, "filename": _FERRY.name, "wait": 30}
         http.put(f"/v1/documents/{document['id']}", json=body).raise_for_status()
         _until(lambda: http.get("/v1/watches").json()["data"][0]["changed_at"] is not None)
-        camera.go(page, f"#{asked}", ".ask-mark.doubtful")
-        page.reload()
+        camera.go(page, f"#{asked}", ".ask-turn a.ask-mark")
+        _until(lambda: _turned(page))
         page.locator("a.ask-mark.doubtful").first.hover()
         page.get_by_role("tooltip").wait_for()
         camera.take(page, "altered-light")
@@ -287,6 +287,13 @@ def change(http: httpx.Client, camera: Camera) -> None:
         camera.go(page, "#/", ".ask-composer")
         ask(page, _FARE)
         camera.take(page, "disagree-light")
+
+
+def _turned(page: "Page") -> bool:
+    """Whether the answer, opened anew, has a footnote whose passage was altered."""
+    page.reload()
+    page.locator(".ask-turn a.ask-mark").first.wait_for()
+    return page.locator("a.ask-mark.doubtful").count() > 0
 
 
 def _until(so: Callable[[], bool]) -> None:

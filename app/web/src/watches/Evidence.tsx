@@ -2,13 +2,15 @@
 import type { Cited, WatchedAnswer } from "../api/types";
 import { t } from "../strings";
 import { addressOf } from "../viewer/place";
+import { plainText } from "./watches";
 
 export function Evidence({ answer }: { answer: WatchedAnswer }) {
-  const cited = answer.citations as unknown as Cited[];
+  const all = answer.citations as unknown as Cited[];
+  const cited = [...new Map(all.map((one) => [`${one.document_id} ${one.start_char} ${one.end_char}`, one])).values()];
   return (
     <>
       <p className="watch-text" dir="auto">
-        {answer.answer}
+        {plainText(answer.answer)}
       </p>
       {cited.length > 0 && (
         <ol className="small watch-cited">

@@ -3,6 +3,7 @@ import type { Cited, WatchDifference, WatchEvent } from "../api/types";
 import { t } from "../strings";
 import { WordRuns } from "../ui/WordRuns";
 import { CitedLink } from "./Evidence";
+import { plainText } from "./watches";
 
 export function WatchChange({ event }: { event: WatchEvent }) {
   const words = t.watches;
@@ -12,12 +13,12 @@ export function WatchChange({ event }: { event: WatchEvent }) {
       <Sides
         before={
           <p className="watch-text" dir="auto">
-            {event.before.answer}
+            {plainText(event.before.answer)}
           </p>
         }
         after={
           <p className="watch-text" dir="auto">
-            {event.after.answer}
+            {plainText(event.after.answer)}
           </p>
         }
       />

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Watch } from "../api/types";
 import { EVERYTHING } from "../ask/scope";
-import { freshOf, isWatched } from "./watches";
+import { freshOf, isWatched, plainText } from "./watches";
 
 function watch(fields: Partial<Watch>): Watch {
   const none = { collection_ids: null, document_ids: null, filter: null, changed_at: null };
@@ -26,4 +26,10 @@ test("what changed since the last look is new, also within the same second", () 
   expect(freshOf([never, early, late], null)).toEqual([early, late]);
   expect(freshOf([never, early, late], "2026-11-29T10:00:00.100Z")).toEqual([late]);
   expect(freshOf([never, early, late], "2026-11-29T10:00:00.200Z")).toEqual([]);
+});
+
+test("an answer by quotes is shown without the marks of Markdown", () => {
+  expect(plainText("**8 euros** [1]\n\n> A ticket costs 8 euros. [1]")).toBe(
+    "8 euros [1]\n\nA ticket costs 8 euros. [1]",
+  );
 });

@@ -65,6 +65,11 @@ export function useRemoval(id: string) {
   });
 }
 
+/** An answer's text without the marks of Markdown that quotes have: `**` around the lead, `>` before a sentence. */
+export function plainText(answer: string): string {
+  return answer.replace(/\*\*/g, "").replace(/^> ?/gm, "");
+}
+
 function pathOf(id: string): string {
   return `${PATH}/${encodeURIComponent(id)}`;
 }
