@@ -97,7 +97,7 @@ _SHARING = ("tests/e2e", "tests/ingestion", "tests/web")
 
 
 _files_run = itertools.count(1)
-_COLLECTED_EVERY = 60  # files
+_COLLECTED_EVERY = 40  # files
 
 
 @pytest.fixture(scope="module", autouse=True)
