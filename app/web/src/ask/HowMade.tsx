@@ -40,7 +40,7 @@ export function HowMade({ turn, usage, kept }: HowMadeProps) {
                 {" · "}
                 <a
                   href={address(`v1/answers/${encodeURIComponent(turn.requestId)}/receipt`)}
-                  download={`${turn.requestId}-receipt.json`}
+                  download
                   title={words.receiptTitle}
                 >
                   {words.receipt}
