@@ -32,7 +32,7 @@ _WORDS = _LETTERS + _DIGITS + bytes(range(0x80, 0x100))
 _GAPS = b" \t\r\n" + _SEPARATORS  # between markers
 _LINE_END = ord("\n")
 _INSIDE = re.compile(rb"[ 0-9,;]+(?:\].*)?|\].*|[A-Za-z\"'.].*", re.DOTALL)
-_PROSE = re.compile(rb"[^\[`\n]*[0-9A-Za-z\x80-\xff][^\[`\n]*")  # words, and nothing that needs a closer look
+_TURNS, _IN_WORDS = frozenset((_OPEN, _TICK, _LINE_END)), frozenset(_WORDS)
 _MASKS = 256  # kept at a time; one is as many bytes as the vocabulary has tokens
 
 
@@ -132,7 +132,7 @@ class CitationGrammar:
         self._silent = [token for token, text in enumerate(vocabulary) if not text]
         self._opening = [(token, text) for token, text in texts if _OPEN in text]
         self._inside = [(token, text) for token, text in texts if _INSIDE.fullmatch(text)]
-        self._is_prose = bytes(bool(text and _PROSE.fullmatch(text)) for text in vocabulary)
+        self._is_prose = bytes(map(_is_prose, vocabulary))
         # One token for each byte of a marker means that everything the automaton allows can be spelt.
         self._spells_markers = {bytes((byte,)) for byte in b"]" + _DIGITS} <= {text for _, text in texts}
         self.mask = lru_cache(maxsize=_MASKS)(self._mask)
@@ -163,6 +163,11 @@ class CitationGrammar:
         for token, text in self._opening if outside else self._inside:
             mask[token] = walk(place, text, sources=sources) is not None
         return mask
+
+
+def _is_prose(text: bytes | None) -> bool:
+    """Whether a token has words and nothing that changes more of a place outside markers and code than `said`."""
+    return text is not None and not _TURNS.intersection(text) and not _IN_WORDS.isdisjoint(text)
 
 
 def _must_speak(place: Place, sources: int) -> bool:

@@ -23,10 +23,6 @@ from generation.weights import LoadedModel
 DrawRows = Callable[[Tensor, Sequence[SamplingRow]], list[Draw]]
 
 
-def _nothing() -> None:
-    """No other work."""
-
-
 class ModelRunner:
     """Runs the model on the calling thread. Rows of a step do not affect each other."""
 
@@ -168,7 +164,7 @@ class ModelRunner:
 
     @torch.inference_mode()
     def run(
-        self, plan: Sequence[ScheduledTokens[SequenceState]], *, meanwhile: Callable[[], None] = _nothing
+        self, plan: Sequence[ScheduledTokens[SequenceState]], *, meanwhile: Callable[[], None] | None = None
     ) -> list[Sample]:
         """Feed the plan's tokens in one forward pass and draw where a row is complete.
 

@@ -48,7 +48,7 @@ class CountingRunner(ModelRunner):
     tokens_read = 0
 
     def run(
-        self, plan: Sequence[ScheduledTokens[SequenceState]], *, meanwhile: Callable[[], None] = lambda: None
+        self, plan: Sequence[ScheduledTokens[SequenceState]], *, meanwhile: Callable[[], None] | None = None
     ) -> list[Sample]:
         self.tokens_read += sum(work.tokens for work in plan)
         return super().run(plan, meanwhile=meanwhile)

@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, Qwen3Config
 
 from generation import fusing
 from generation.attention import IMPLEMENTATION, register
-from generation.fusing import fuse
+from generation.fusing import LayerKernels, fuse
 from generation.linear import join_linears
 from generation.memory import StepInputs
 from generation.paged_attention import PagedBatch
@@ -123,6 +123,34 @@ def test_a_fused_layer_that_decodes_launches_no_more_kernels_than_it_did(
     assert a_layer["aten.linear"] <= 4, "queries with keys and values, output, gate with up, down"
     assert a_layer.total() <= most, dict(a_layer)
     assert three.total() - 3 * a_layer.total() <= 20, "embedding, positions, the last norm, logits"
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3"])
+def test_on_a_gpu_a_norm_takes_the_sum_before_it_along_and_a_gate_is_one_launch(
+    family: str, stored_and_attended: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = stored_and_attended
+
+    def rms_norm(x: Tensor, *_: object) -> Tensor:
+        ours["norm"] += 1
+        return torch.empty_like(x)
+
+    def add_rms_norm(x: Tensor, *_: object) -> tuple[Tensor, Tensor]:
+        ours["norm with its sum"] += 1
+        return torch.empty_like(x), torch.empty_like(x)
+
+    def gated(gate: Tensor, _: Tensor) -> Tensor:
+        ours["gate"] += 1
+        return torch.empty_like(gate)
+
+    monkeypatch.setattr(fusing, "_own_kernels", lambda _: LayerKernels(rms_norm, add_rms_norm, gated))
+    two, three = (launches(family, layers, ours, fused=True) for layers in (2, 3))
+
+    a_layer = three - two
+
+    assert a_layer["norm with its sum"] == 2
+    assert a_layer["gate"] == 1
+    assert a_layer.total() <= 10, dict(a_layer)
 
 
 @pytest.mark.parametrize(("family", "most"), [("llama", 40), ("qwen3", 56)])

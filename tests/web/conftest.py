@@ -5,7 +5,7 @@ import re
 import shutil
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from app.access.cookie import COOKIE
-from tests.faults.forked import ForkedServer
+from tests.faults.forked import Application, ForkedServer
 from tests.installation import installed
 from tests.server import ADMIN_KEY
 from tests.web.looking import seen
@@ -55,19 +55,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
+@contextmanager
+def served_from(folder: Path, application: Application) -> Iterator[ForkedServer]:
+    """A server of `application` over a new installation in `folder`, with the page as it was built."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    server = ForkedServer(installed(folder / "data"), application, drain_s=1)
+    try:
+        yield server.start()
+    finally:
+        server.close()
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedServer]:
-    """The application with the page as it was built."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    server = ForkedServer(installed(tmp_path_factory.mktemp("web") / "data"), application, drain_s=1)
-    try:
-        server.start()
+    """The installation that most tests share; its model has prices."""
+    with served_from(tmp_path_factory.mktemp("web"), application) as server:
         for meter, price in (("input", "0.15"), ("cached_input", "0.05"), ("output", "2.5")):
             body = {"model": "scripted", "meter": meter, "price_per_million": price}
             assert server.http.post("/v1/admin/prices", json=body).status_code == 201
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,10 +13,9 @@ from tests.app.answering.answerers import QuotesAs
 from tests.app.cli.command_line import CommandLine
 from tests.app.server.embedder_swaps import wait_until
 from tests.faults.forked import ForkedServer
-from tests.installation import installed
 from tests.server import ADMIN_KEY
 from tests.web.asking import ask
-from tests.web.conftest import Opening, Tenant
+from tests.web.conftest import Opening, Tenant, served_from
 from tests.web.looking import seen
 from tests.web.made_documents import HARBOUR, QUESTION
 from tests.web.served import application
@@ -32,14 +30,8 @@ _ROWS = """
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedServer]:
     """A new installation that answers by quotes; no model has a price."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    folder = tmp_path_factory.mktemp("walk")
-    server = ForkedServer(installed(folder / "data"), partial(application, quotes=QuotesAs.FIRST), drain_s=1)
-    try:
-        server.start()
+    with served_from(tmp_path_factory.mktemp("walk"), partial(application, quotes=QuotesAs.FIRST)) as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A watched question: its document says something else, the page tells, and both wordings stand side by side."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +14,8 @@ from app.server.unattended_assembly import watch_runner
 from tests.app.answering.answerers import QuotesAs
 from tests.app.server.embedder_swaps import wait_until
 from tests.faults.forked import ForkedServer
-from tests.installation import installed
 from tests.web.asking import ask
-from tests.web.conftest import Opening, Tenant
+from tests.web.conftest import Opening, Tenant, served_from
 from tests.web.looking import seen
 from tests.web.made_documents import CLAIM, HARBOUR, QUESTION
 from tests.web.served import application
@@ -48,13 +46,8 @@ def watched(data_dir: Path) -> Iterator[State]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedServer]:
     """An installation of its own."""
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    server = ForkedServer(installed(tmp_path_factory.mktemp("watches") / "data"), watched, drain_s=1)
-    try:
-        server.start()
+    with served_from(tmp_path_factory.mktemp("watches"), watched) as server:
         yield server
-    finally:
-        server.close()
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ class _TimedRunner(ModelRunner):
     spans: Spans
 
     def run(
-        self, plan: Sequence[ScheduledTokens[SequenceState]], *, meanwhile: Callable[[], None] = lambda: None
+        self, plan: Sequence[ScheduledTokens[SequenceState]], *, meanwhile: Callable[[], None] | None = None
     ) -> list[Sample]:
         """See `ModelRunner.run`."""
         began = time.perf_counter()

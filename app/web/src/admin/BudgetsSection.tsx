@@ -6,6 +6,7 @@ import type { Budget, Collection, Key, User } from "../api/types";
 import { CsvButton } from "../overview/CsvButton";
 import { t } from "../strings";
 import { BudgetMeter } from "../ui/BudgetMeter";
+import { MoreButton } from "../ui/MoreButton";
 import { useNotices } from "../ui/notices";
 import { ProblemNote } from "../ui/ProblemNote";
 import { BudgetForm } from "./BudgetForm";
@@ -71,11 +72,7 @@ export function BudgetsSection() {
           </li>
         ))}
       </ul>
-      {found.hasNextPage && (
-        <button type="button" disabled={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-          {t.more}
-        </button>
-      )}
+      <MoreButton list={found} />
       {open?.what === "create" && (
         <BudgetForm before={null} onClose={() => setOpen(null)} onDone={() => done(WORDS.saved)} />
       )}

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { t } from "../strings";
+import { MoreButton } from "../ui/MoreButton";
 import { ProblemNote } from "../ui/ProblemNote";
 
 export interface Column<Item> {
@@ -82,11 +83,7 @@ export function List<Item>({ found, none, ...table }: ListProps<Item>) {
   return (
     <>
       {table.items.length === 0 ? <p className="quiet">{none}</p> : <Table {...table} />}
-      {found.hasNextPage && (
-        <button type="button" disabled={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-          {t.more}
-        </button>
-      )}
+      <MoreButton list={found} />
     </>
   );
 }

@@ -8,6 +8,7 @@ import { TypingField } from "../documents/TypingField";
 import { useSession } from "../session/session";
 import { t } from "../strings";
 import { Dialog } from "../ui/Dialog";
+import { MoreButton } from "../ui/MoreButton";
 import { useNotices } from "../ui/notices";
 import { ProblemNote } from "../ui/ProblemNote";
 import { conversationsChanged } from "./acrossTabs";
@@ -117,11 +118,7 @@ function Listed({ owner, none, q, current, runs, onChosen, onDelete }: ListedPro
           </ul>
         </section>
       ))}
-      {list.hasNextPage && (
-        <button type="button" className="plain" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>
-          {t.more}
-        </button>
-      )}
+      <MoreButton list={list} className="plain" />
     </>
   );
 }

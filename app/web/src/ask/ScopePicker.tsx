@@ -5,6 +5,7 @@ import { request } from "../api/http";
 import type { Collection, Document, Page } from "../api/types";
 import { t } from "../strings";
 import { Dialog } from "../ui/Dialog";
+import { MoreButton } from "../ui/MoreButton";
 import { ProblemNote } from "../ui/ProblemNote";
 import { ConditionRows } from "./ConditionRows";
 import { ScopeChips } from "./ScopeChips";
@@ -74,11 +75,7 @@ function Collections({ scope, onChange }: ScopePickerProps) {
           ))}
         </div>
       )}
-      {list.hasNextPage && (
-        <button type="button" className="plain" disabled={list.isFetching} onClick={() => void list.fetchNextPage()}>
-          {t.more}
-        </button>
-      )}
+      <MoreButton list={list} className="plain" />
     </fieldset>
   );
 }

@@ -2,6 +2,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { Change, ComparedChange } from "../api/types";
 import { t } from "../strings";
+import { MoreButton } from "../ui/MoreButton";
 import { ProblemNote } from "../ui/ProblemNote";
 import { WordRuns } from "../ui/WordRuns";
 import { addressOf } from "../viewer/place";
@@ -48,11 +49,7 @@ export function Changes({ document, version, live }: ChangesProps) {
             </li>
           ))}
       </ul>
-      {found.hasNextPage && (
-        <button type="button" disabled={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-          {t.more}
-        </button>
-      )}
+      <MoreButton list={found} />
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo, useRef, useState } from "react";
 import type { Collection, Document } from "../api/types";
 import { t } from "../strings";
+import { MoreButton } from "../ui/MoreButton";
 import { ProblemNote } from "../ui/ProblemNote";
 import { DocumentTable } from "./DocumentTable";
 import { Filters } from "./Filters";
@@ -94,9 +95,7 @@ export function DocumentList({ view, onView, collections, mayChange, onDetails }
       )}
       {list.hasNextPage && (
         <p className="centred">
-          <button type="button" disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-            {t.more}
-          </button>
+          <MoreButton list={list} />
         </p>
       )}
     </div>

@@ -7,6 +7,7 @@ import type { UnusedBody, UnusedDocument } from "../api/types";
 import { sizeWords } from "../documents/words";
 import { t } from "../strings";
 import { FileName } from "../ui/FileName";
+import { MoreButton } from "../ui/MoreButton";
 import { countText, momentText } from "../ui/numbers";
 import { ListPart } from "./ListPart";
 import { PATHS } from "./queries";
@@ -47,11 +48,7 @@ export function Unused({ now }: { now: number }) {
       {documents.length > 0 && (
         <Table label={WORDS.title} items={documents} keyOf={({ document_id }) => document_id} columns={COLUMNS} />
       )}
-      {found.hasNextPage && (
-        <button type="button" disabled={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-          {t.more}
-        </button>
-      )}
+      <MoreButton list={found} />
     </ListPart>
   );
 }

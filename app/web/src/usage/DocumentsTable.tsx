@@ -5,6 +5,7 @@ import { request } from "../api/http";
 import type { DocumentsPage, DocumentUsage } from "../api/types";
 import { t } from "../strings";
 import { FileName } from "../ui/FileName";
+import { MoreButton } from "../ui/MoreButton";
 import { moneyText, unitsOf } from "../ui/money";
 import { countText } from "../ui/numbers";
 import { ProblemNote } from "../ui/ProblemNote";
@@ -54,11 +55,7 @@ export function DocumentsTable({ span }: { span: Span }) {
       {found.isError && <ProblemNote problem={found.error} onRetry={() => void found.refetch()} />}
       {found.isSuccess && documents.length === 0 && <p className="quiet">{WORDS.none}</p>}
       {documents.length > 0 && <Rows documents={documents} />}
-      {found.hasNextPage && (
-        <button type="button" disabled={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-          {t.more}
-        </button>
-      )}
+      <MoreButton list={found} />
     </section>
   );
 }

@@ -2,6 +2,7 @@
 import { useId } from "react";
 import type { Watch } from "../api/types";
 import { t } from "../strings";
+import { MoreButton } from "../ui/MoreButton";
 import { useNotices } from "../ui/notices";
 import { ProblemNote } from "../ui/ProblemNote";
 import { Evidence } from "./Evidence";
@@ -90,11 +91,7 @@ function Changed({ watch, open }: { watch: Watch; open: boolean }) {
           )),
         )}
       </ul>
-      {found.hasNextPage && (
-        <button type="button" disabled={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
-          {t.more}
-        </button>
-      )}
+      <MoreButton list={found} />
     </details>
   );
 }
