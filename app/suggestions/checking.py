@@ -105,6 +105,14 @@ def checked(
     return tuple(kept)
 
 
+@dataclass(frozen=True, slots=True)
+class _First:
+    """The first quote of an answer, and whether the page will confirm it: not where the sources disagree."""
+
+    quote: Extract
+    confirmed: bool
+
+
 class _Check:
     """Asks the questions of one document. The calls of each are numbered by a choice of its own on the ledger."""
 
@@ -134,22 +142,22 @@ class _Check:
         again = first if self._alone else self._answer(self._of_document, proposal, choice=choice + 1)
         if again is None:
             return None
-        confirmed = min(first.score, again.score) >= CONFIRMED
-        return Suggestion(proposal.question, first.span, first.words, confirmed)
+        quote = first.quote
+        return Suggestion(proposal.question, quote.span, quote.words, first.confirmed and again.confirmed)
 
     def about(self, question: str, *, choice: int) -> Suggestion | None:
         """The suggestion to ask what the document is about; None where its opening and headings are no answer."""
         found = self._first(self._of_document, question, choice=choice)
-        return None if found is None else Suggestion(question, found.span, found.text, found.score >= CONFIRMED)
+        return None if found is None else Suggestion(question, found.quote.span, found.quote.text, found.confirmed)
 
-    def _answer(self, asking: Question, proposal: Proposal, *, choice: int) -> Extract | None:
-        quote = self._first(asking, proposal.question, choice=choice)
-        if quote is None or not _overlap(quote.span, proposal.sentence):
+    def _answer(self, asking: Question, proposal: Proposal, *, choice: int) -> _First | None:
+        found = self._first(asking, proposal.question, choice=choice)
+        if found is None or not _overlap(found.quote.span, proposal.sentence):
             return None
-        marked = quote.highlight
-        return quote if marked is not None and _overlap(marked, proposal.answer) else None
+        marked = found.quote.highlight
+        return found if marked is not None and _overlap(marked, proposal.answer) else None
 
-    def _first(self, asking: Question, text: str, *, choice: int) -> Extract | None:
+    def _first(self, asking: Question, text: str, *, choice: int) -> _First | None:
         """The first quote of an answer, where it is the likeliest and this document's."""
         question = replace(asking, text=text, choice=choice)
         try:
@@ -160,7 +168,9 @@ class _Check:
             return None
         quote = max(selection.quotes, key=lambda one: one.score)
         at_hand = quote.source.hit.chunk.document_id == self._document_id
-        return quote if at_hand and quote is selection.quotes[0] else None
+        if not at_hand or quote is not selection.quotes[0]:
+            return None
+        return _First(quote, confirmed=quote.score >= CONFIRMED and selection.conflict is None)
 
 
 def _overlap(one: Span, other: Span) -> bool:

@@ -46,6 +46,7 @@ _LOOSE = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _OF = re.compile(r"\W+(?:out )?of\b")
+_BETWEEN = re.compile(r",\s(?:and\s|or\s)?|\s(?:and|or|&)\s")  # names of a list
 _SMALL = 3  # letters of a small word of a name: "van", "del"
 _ROUNDED = Decimal("0.05")
 """How far a number may be from the same one rounded, as a share of it."""
@@ -208,7 +209,12 @@ def _is_rounded(coarse: Decimal, fine: Decimal) -> bool:
 
 
 def _name(words: str) -> Value | None:
-    """A name has capitals but for its small words: "Bank of England", not "colonial America"."""
+    """A name has capitals but for its small words: "Bank of England", not "colonial America".
+
+    Three names or more are a list, of which another passage may well tell one: "Americas, Europe and Japan".
+    """
+    if len(_BETWEEN.findall(words)) > 1:
+        return None
     first, *_ = parts = [word for word in _WORD.findall(words) if word.casefold() not in STOP_WORDS] or [""]
     named = first[:1].isupper() and all(word[0].isupper() or len(word) <= _SMALL for word in parts[1:])
     return Value("name", words) if named else None

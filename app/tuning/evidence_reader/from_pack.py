@@ -19,6 +19,7 @@ import torch
 from rich.console import Console
 
 from app.tuning.evidence_reader.groups import Group
+from app.tuning.evidence_reader.losses import Losses
 from app.tuning.evidence_reader.model import EvidenceModel
 from app.tuning.evidence_reader.packed import MIXTURE, PAIRS, Pack
 from app.tuning.evidence_reader.packed_figures import figures_of
@@ -74,7 +75,7 @@ def maker_of(pack: Pack, stage: Stage) -> Maker:
 def train(trainer: Trainer, maker: Maker, console: Console, *, stage: Stage, until: int = -1) -> None:
     """Run the steps of a stage and tell of the progress in lines."""
     began = last = time.monotonic()
-    sums = [0.0] * 6
+    sums = [0.0] * (1 + len(Losses._fields))
     count = 0
     for told in trainer.run(maker):
         count += 1
@@ -82,13 +83,12 @@ def train(trainer: Trainer, maker: Maker, console: Console, *, stage: Stage, unt
         now = time.monotonic()
         if now - last >= _TOLD_EVERY or trainer.step in (1, stage.steps, until):
             loss, *parts = (value / count for value in sums)
-            names = ("pointed", "apart", "unanswered", "tags", "paired")
-            said = " ".join(f"{name} {value:.3f}" for name, value in zip(names, parts, strict=True))
+            said = " ".join(f"{name} {value:.3f}" for name, value in zip(Losses._fields, parts, strict=True))
             speed = trainer.step * stage.recipe.groups / (now - began)
             console.print(
                 f"{stage.name} step {trainer.step}/{stage.steps} loss {loss:.3f} {said} | {speed:.0f} groups/s"
             )
-            last, sums, count = now, [0.0] * 6, 0
+            last, sums, count = now, [0.0] * len(sums), 0
         if trainer.step == until:
             break
 

@@ -1,13 +1,14 @@
 """Drafted questions are kept only where asking them finds their own sentence, in everything and alone."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from app.answering.citing.citation import CONFIRMED
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
-from app.answering.states.reading import Extract, Selection
+from app.answering.states.reading import Extract, QuoteConflict, Selection
 from app.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
 from app.suggestions.drafting import Proposal
 from retrieval.types import Hit, Scores, Source, Span
@@ -113,6 +114,17 @@ def test_one_that_is_not_confirmed_both_times_is_told_apart(everywhere: float, a
     kept, _ = check(lambda asked: selection(score=everywhere if asked.scope.document_ids is None else alone))
 
     assert kept == (Suggestion("When was the ferry built?", SENTENCE, "1987", confirmed=False),)
+
+
+@pytest.mark.parametrize("disagrees", ["everywhere", "alone"])
+def test_one_whose_sources_disagree_is_not_confirmed_however_likely(disagrees: str) -> None:
+    """The page confirms no footnote of such an answer."""
+
+    def answer(asked: Question) -> Selection:
+        at = "everywhere" if asked.scope.document_ids is None else "alone"
+        return replace(selection(), conflict=QuoteConflict("date", 0, 1) if at == disagrees else None)
+
+    assert [one.confirmed for one in check(answer)[0]] == [False]
 
 
 def test_the_confirmed_go_first_and_leave_no_room_for_others_of_their_sentence() -> None:

@@ -100,6 +100,18 @@ def test_different_names_contradict_but_short_forms_do_not() -> None:
     assert not contradicts("Norman", "Normans", "name")
 
 
+def test_a_list_of_names_is_no_single_value() -> None:
+    for listed in (
+        "Americas, Europe, China, Japan and Rest of Asia",
+        "Lovelace, Hopper and Curie",
+        "Ada, Grace, and Marie",
+        "Ada or Grace or Marie",
+    ):
+        assert value_in(f"These are {listed}.", listed, "name") is None, listed
+    for one in ("Bosnia and Herzegovina", "Washington, D.C.", "Marks & Spencer"):
+        assert value_in(f"This is {one}.", one, "name") is not None, one
+
+
 def test_words_that_are_not_in_their_sentence_have_no_value() -> None:
     assert value_in("The fee is 4 euros.", "5", "number") is None
 
