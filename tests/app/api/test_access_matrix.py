@@ -139,10 +139,10 @@ class Owned(Mapping[str, str]):
         return self._ids[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._ids.keys() | self._makers.keys())
+        return iter({**self._ids, **self._makers})  # in the same order each time, which a set has not
 
     def __len__(self) -> int:
-        return len(self._ids.keys() | self._makers.keys())
+        return len({**self._ids, **self._makers})
 
     def _posted(self, path: str, **body: object) -> str:
         made = self._client.post(path, json=body)
@@ -169,7 +169,8 @@ class Owned(Mapping[str, str]):
     def _response(self) -> dict[str, str]:
         asked = new_id("req")
         turn = Turn(request_id=asked, question="Secret?", standalone=None, answer="", answered=True, citations=())
-        owner = Principal("default", self._mark, self._mark, Role.MEMBER)
+        asker = f"{self._mark}-asks"  # another than `user_id` is: asking puts its user among the users
+        owner = Principal("default", asker, asker, Role.MEMBER)
         told = json.dumps({"response": {"id": "Secret."}, "input": []})
         self._state.history.responses.begin(owner, turn, told)
         return {"response_id": asked}
