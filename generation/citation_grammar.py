@@ -166,7 +166,7 @@ class CitationGrammar:
 
 
 def _is_prose(text: bytes | None) -> bool:
-    """Whether a token has words and nothing that changes more of a place outside markers and code than `said`."""
+    """Whether a token has words and no bracket, backtick or line end: in prose it changes only what was `said`."""
     return text is not None and not _TURNS.intersection(text) and not _IN_WORDS.isdisjoint(text)
 
 

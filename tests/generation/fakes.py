@@ -14,6 +14,7 @@ from generation.step import BlockCounts, Sample
 from generation.types import Completion, Delta, FinishReason, GenerationRequest, ModelInfo, SamplingParams
 
 EOS = 0
+_PATIENCE_S = 30  # enough for a machine with twice as many workers as cores
 Plan = Sequence[ScheduledTokens[SequenceState]]
 
 
@@ -228,12 +229,12 @@ class Gate:
     def __call__(self, plan: Plan) -> None:
         if not self._free:
             self.reached.release()
-            self._open.acquire(timeout=10)
+            assert self._open.acquire(timeout=_PATIENCE_S), "the test let no step through"
 
     def step(self, count: int = 1) -> None:
         """Let `count` steps happen; each must be on its way."""
         for _ in range(count):
-            assert self.reached.acquire(timeout=10)
+            assert self.reached.acquire(timeout=_PATIENCE_S), "no step came"
             self._open.release()
 
     def free(self) -> None:
@@ -247,7 +248,7 @@ def names(plan: Plan) -> set[str]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30  # seconds, for a machine with twice as many workers as cores
+    deadline = time.monotonic() + _PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline, "it never happened"
         time.sleep(0.002)

@@ -46,7 +46,7 @@ _LOOSE = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]+")
 _OF = re.compile(r"\W+(?:out )?of\b")
-_BETWEEN = re.compile(r",\s(?:and\s|or\s)?|\s(?:and|or|&)\s")  # names of a list
+_BETWEEN = re.compile(r",\s(?:and\s|or\s)?|\s(?:and|or|&)\s")  # two names of a list
 _SMALL = 3  # letters of a small word of a name: "van", "del"
 _ROUNDED = Decimal("0.05")
 """How far a number may be from the same one rounded, as a share of it."""
@@ -211,7 +211,7 @@ def _is_rounded(coarse: Decimal, fine: Decimal) -> bool:
 def _name(words: str) -> Value | None:
     """A name has capitals but for its small words: "Bank of England", not "colonial America".
 
-    Three names or more are a list, of which another passage may well tell one: "Americas, Europe and Japan".
+    Three names or more are a list and no value: another passage may rightly give one of them alone.
     """
     if len(_BETWEEN.findall(words)) > 1:
         return None
