@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -137,10 +138,16 @@ def test_a_search_that_takes_too_long_is_answered_while_it_lasts_and_nothing_is_
     assert engine.deadlines == []
 
 
-def test_c10_the_engine_itself_is_stopped_at_the_deadline_and_its_slot_is_free(state):
+def test_c10_the_engine_itself_is_stopped_at_the_deadline_and_its_slot_is_free(state, monkeypatch):
     pause = threading.Event()
     engine = slow_engine(lambda plan: pause.wait(0.02))
-    with served(state, engine, deadline_s=1.0) as service:
+    submit = engine.submit
+
+    def hurried(request: GenerationRequest, *, observer: Observer) -> object:
+        return submit(replace(request, deadline_s=0.3), observer=observer)  # however long the search took
+
+    monkeypatch.setattr(engine, "submit", hurried)
+    with served(state, engine) as service:
         response = service.http.post("/v1/ask", json={**QUESTION, "max_output_tokens": 3000})
         row = service.row(response.headers["x-request-id"])
         running = engine.stats().running
