@@ -1,5 +1,5 @@
 /** Who is signed in: asked once, and again after signing in or out. */
-import { type QueryFilters, useQuery, useQueryClient } from "@tanstack/react-query";
+import { onlineManager, type QueryFilters, useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext } from "react";
 import { request, setProvider, setToken } from "../api/http";
 import type { Session, SessionState, SignedOut } from "../api/types";
@@ -35,12 +35,14 @@ export function useSignOut(): () => Promise<void> {
     // The session's own query stays: what shows who is signed in is watching it.
     const others: QueryFilters = { predicate: ({ queryKey }) => queryKey[0] !== "session" };
     try {
-      await queries.cancelQueries(others); // what is on its way would be refused
+      onlineManager.setOnline(false); // a query that begins until the session has ended would be refused
+      await queries.cancelQueries(others); // so would one that is on its way
       await endSession();
     } finally {
       setToken(null);
       queries.setQueryData(["session"], null);
       queries.removeQueries(others);
+      onlineManager.setOnline(true);
     }
   };
 }
