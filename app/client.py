@@ -147,7 +147,7 @@ def _local(settings: Settings, *, with_models: bool) -> Iterator[httpx.Client]:
     with warnings_alone(), build(settings, with_models=with_models, local_secret=secret) as state:
         app = create_app(lambda: nullcontext(state), version=state.serving.version)
         listener = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=5))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         try:

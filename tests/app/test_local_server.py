@@ -1,5 +1,6 @@
 """app.local_server: the command line finds the server of its own user, and believes no file that others can write."""
 
+import logging
 import os
 import socket
 import stat
@@ -72,6 +73,20 @@ def test_what_a_killed_server_left_is_not_asked_for_anything(tmp_path: Path) -> 
                 assert local_server(data_dir) is None, "the one that took the lock has removed it"
             with pytest.raises(BlockingIOError):
                 stranger.accept()
+
+
+def test_an_application_in_this_process_leaves_its_logging_alone(tmp_path: Path) -> None:
+    before = loggers_of_uvicorn()
+    settings = Settings(data_dir=installed(tmp_path / "data"), _env_file=None)
+    with connect(ServerTarget(url=None, key=None), settings=settings) as client:
+        client.call("GET", "/v1/usage")
+        assert loggers_of_uvicorn() == before
+
+
+def loggers_of_uvicorn() -> dict[str, tuple[int, bool, list[logging.Handler]]]:
+    """The level of each that a server without an access log writes to, whether it propagates, and its handlers."""
+    loggers = {name: logging.getLogger(name) for name in ("uvicorn", "uvicorn.error")}
+    return {name: (one.level, one.propagate, [*one.handlers]) for name, one in loggers.items()}
 
 
 def test_whoever_has_the_lock_knows_that_no_server_runs(tmp_path: Path) -> None:
