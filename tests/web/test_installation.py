@@ -208,24 +208,6 @@ async def test_signing_out_gives_up_first_what_the_page_waits_for(open_page: Ope
     await page.get_by_role("link", name="Sign in with your organisation").wait_for()
 
 
-async def test_nothing_is_asked_for_while_the_session_ends(open_page: Opening, operator: Tenant) -> None:
-    page = await open_page(operator)
-    ending, asked = asyncio.Event(), list[str]()
-
-    async def ended_later(route: "Route") -> None:
-        page.on("request", lambda request: asked.append(request.url) if "/v1/" in request.url else None)
-        ending.set()
-        await page.get_by_role("heading", name="Documents", exact=True).wait_for()
-        await route.continue_()
-
-    await page.route("**/v1/session", ended_later)
-    await page.get_by_role("button", name="Sign out").click()
-    await ending.wait()
-    await page.get_by_role("link", name="Documents", exact=True).click()
-    await page.get_by_role("link", name="Sign in with your organisation").wait_for()
-    assert asked == []
-
-
 async def test_a_tenant_is_made_with_its_first_key_shut_out_and_let_in(open_page: Opening, operator: Tenant) -> None:
     http = operator.http
     page = await open_page(operator, "#/admin/tenants")

@@ -1,5 +1,6 @@
 """Signing in with a typed key or one in the address, and signing out."""
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import httpx
@@ -9,7 +10,7 @@ from tests.web.conftest import Opening, Tenant, Window
 from tests.web.looking import seen
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page, Request
+    from playwright.async_api import Page, Request, Route
 
 WRONG_KEY = "the server responded with a status of 401"
 
@@ -146,6 +147,40 @@ async def test_a_link_switches_to_its_key_when_asked_to(open_page: Opening, tena
     assert old.status_code == 401, "the session before has ended"
     await page.reload()
     await seen(page, ".who span", "eve")
+
+
+async def sign_out(page: "Page", tenant: Tenant) -> None:
+    await page.get_by_role("button", name="Sign out").click()
+
+
+async def switch(page: "Page", tenant: Tenant) -> None:
+    await page.evaluate("key => { location.hash = `key=${key}` }", tenant.key_of("eve").key)
+    await page.get_by_role("dialog").get_by_role("button", name="Switch", exact=True).click()
+
+
+@pytest.mark.parametrize(("end", "shown"), [(sign_out, "input[type=password]"), (switch, ".who span[title*=eve]")])
+async def test_nothing_is_asked_for_while_a_session_ends(
+    open_page: Opening, tenant: Tenant, end: Callable[["Page", Tenant], Awaitable[None]], shown: str
+) -> None:
+    page = await open_page(tenant)
+    asked: list[str] = []
+
+    def note(request: "Request") -> None:
+        if "/v1/" in request.url:
+            asked.append(request.url)
+
+    async def delay(route: "Route") -> None:
+        if route.request.method == "DELETE":
+            page.on("request", note)
+            await page.evaluate("location.hash = '#/documents'")
+            await page.get_by_role("heading", name="Documents", exact=True).wait_for(state="attached")
+            page.remove_listener("request", note)
+        await route.continue_()
+
+    await page.route("**/v1/session", delay)
+    await end(page, tenant)
+    await seen(page, shown)
+    assert asked == []
 
 
 async def test_a_link_for_the_key_that_is_signed_in_asks_nothing(open_page: Opening, tenant: Tenant) -> None:

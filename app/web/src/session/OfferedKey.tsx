@@ -7,7 +7,7 @@ import { Dialog } from "../ui/Dialog";
 import { ProblemNote } from "../ui/ProblemNote";
 import { isSame, type Owner, offeredKey, onOffer, ownerOf, settle } from "./offered";
 import { SignIn } from "./SignIn";
-import { signIn, switchTo } from "./session";
+import { signIn, useSwitch } from "./session";
 
 const words = t.offeredKey;
 
@@ -53,6 +53,7 @@ function Offer({ offered, owner }: { offered: string; owner: Owner }) {
 export function SwitchOrStay({ session }: { session: Session }) {
   const key = useOfferedKey();
   const owner = useOwner(key);
+  const change = useSwitch();
   const found = owner.data?.owner;
   const isNothing = key !== null && !owner.isPending && found != null && isSame(found, session);
   useEffect(() => {
@@ -76,7 +77,7 @@ export function SwitchOrStay({ session }: { session: Session }) {
           <>
             <p>{found ? words.linkIsFor(found.user_name, found.tenant_id) : words.linkIsForAnother}</p>
             <p>{words.caution}</p>
-            <Choice yes={words.change} no={words.stay} onYes={() => switchTo(key)} staying />
+            <Choice yes={words.change} no={words.stay} onYes={() => change(key)} staying />
           </>
         )}
       </div>

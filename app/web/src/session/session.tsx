@@ -1,8 +1,11 @@
 /** Who is signed in: asked once, and again after signing in or out. */
-import { onlineManager, type QueryFilters, useQuery, useQueryClient } from "@tanstack/react-query";
+import { onlineManager, type QueryClient, type QueryFilters, useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext } from "react";
 import { request, setProvider, setToken } from "../api/http";
 import type { Session, SessionState, SignedOut } from "../api/types";
+
+/** All queries but the session's own, which what shows who is signed in is watching. */
+const OTHERS: QueryFilters = { predicate: ({ queryKey }) => queryKey[0] !== "session" };
 
 const SessionContext = createContext<Session | null>(null);
 
@@ -31,30 +34,41 @@ export async function signIn(key: string): Promise<Session> {
 
 export function useSignOut(): () => Promise<void> {
   const queries = useQueryClient();
-  return async () => {
-    // The session's own query stays: what shows who is signed in is watching it.
-    const others: QueryFilters = { predicate: ({ queryKey }) => queryKey[0] !== "session" };
-    try {
-      onlineManager.setOnline(false); // a query that begins until the session has ended would be refused
-      await queries.cancelQueries(others); // so would one that is on its way
-      await endSession();
-    } finally {
-      setToken(null);
-      queries.setQueryData(["session"], null);
-      queries.removeQueries(others);
-      onlineManager.setOnline(true);
-    }
-  };
+  return () =>
+    withoutQueries(queries, async () => {
+      try {
+        await endSession();
+      } finally {
+        setToken(null);
+        queries.setQueryData(["session"], null);
+        queries.removeQueries(OTHERS);
+      }
+    });
 }
 
-/** Ends the session at hand and opens one for another key. The page starts anew, so that nothing of the one is shown to
- * the other. */
-export async function switchTo(key: string): Promise<void> {
-  await endSession();
+/** A function that ends the session at hand and opens one for another key. The page starts anew, so that nothing of the
+ * one is shown to the other. */
+export function useSwitch(): (key: string) => Promise<void> {
+  const queries = useQueryClient();
+  return (key) =>
+    withoutQueries(queries, async () => {
+      await endSession();
+      try {
+        await signIn(key);
+      } finally {
+        window.location.reload();
+      }
+    });
+}
+
+/** Ends a session while no query is on its way or begins: it would be refused. */
+async function withoutQueries(queries: QueryClient, end: () => Promise<void>): Promise<void> {
+  onlineManager.setOnline(false); // queries wait that begin
   try {
-    await signIn(key);
+    await queries.cancelQueries(OTHERS);
+    await end();
   } finally {
-    window.location.reload();
+    onlineManager.setOnline(true);
   }
 }
 

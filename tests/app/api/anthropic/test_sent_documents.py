@@ -19,9 +19,9 @@ from tests.server import ADMIN_KEY
 
 SHIPS = "The keeper counted forty ships in the harbour of Lindau."
 QUESTION = "How many ships did the keeper count in the harbour of Lindau?"
+LIGHT = "The lighthouse of Lindau was built in 1856 by the Bavarian railway."
 ROLLUPS = {table.name for table in (usage_rollup_15m, usage_rollup_day, usage_rollup_month, usage_rollup_facet)}
 BILLED = {"answer_outcome", "api_request", "usage_event", *ROLLUPS}
-LIGHT = "The lighthouse of Lindau was built in 1856 by the Bavarian railway."
 
 
 @pytest.fixture
