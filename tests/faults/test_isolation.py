@@ -57,6 +57,15 @@ def searched(made: Tenancies, caller: Caller, **body: object) -> list[dict[str, 
     return found
 
 
+def chunks_of(found: list[dict[str, Any]]) -> list[tuple[str, float]]:
+    """The chunks in their order, with the one score that no other tenant's upload can change.
+
+    The lexical score has a chunk's average length in it, which all tenants share (see docs/BENCHMARKS.md), and an
+    upload of another test may be indexed between two searches.
+    """
+    return [(hit["chunk_id"], hit["scores"]["dense"]) for hit in found]
+
+
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 def test_e2_random_requests_on_every_route_are_answered_with_nothing_foreign(made: Tenancies, seed: int) -> None:
@@ -216,7 +225,8 @@ def test_e3_a_filter_on_the_tenant_is_one_on_metadata_that_nobody_has(made: Tena
     caller = caller_of(made, 1)
 
     assert searched(made, caller, filter={"tenant_id": made.tenants[0]}) == []
-    assert searched(made, caller, filter={"tenant_id": {"$ne": made.tenants[1]}}) == searched(made, caller)
+    unlike = searched(made, caller, filter={"tenant_id": {"$ne": made.tenants[1]}})
+    assert chunks_of(unlike) == chunks_of(searched(made, caller))
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
@@ -231,7 +241,7 @@ def test_e4_asked_for_more_than_there_is_it_finds_the_own_and_no_more(made: Tena
 
 
 def test_e4_what_another_tenant_uploads_changes_no_hit_and_no_order(made: Tenancies) -> None:
-    """The words' rarity is the tenant's own. What stays common is a chunk's average length: see docs/BENCHMARKS.md."""
+    """The words' rarity is the tenant's own."""
     caller, rival = caller_of(made, 0), caller_of(made, 2)
     before = searched(made, caller, top_k=50)
     for number in range(3):
@@ -241,9 +251,7 @@ def test_e4_what_another_tenant_uploads_changes_no_hit_and_no_order(made: Tenanc
 
     after = searched(made, caller, top_k=50)
 
-    assert [(hit["chunk_id"], hit["scores"]["dense"]) for hit in after] == [
-        (hit["chunk_id"], hit["scores"]["dense"]) for hit in before
-    ]
+    assert chunks_of(after) == chunks_of(before)
 
 
 def test_e5_a_question_another_tenant_asked_is_charged_as_a_new_one(made: Tenancies) -> None:
