@@ -225,8 +225,8 @@ def test_e3_a_filter_on_the_tenant_is_one_on_metadata_that_nobody_has(made: Tena
     caller = caller_of(made, 1)
 
     assert searched(made, caller, filter={"tenant_id": made.tenants[0]}) == []
-    unlike = searched(made, caller, filter={"tenant_id": {"$ne": made.tenants[1]}})
-    assert chunks_of(unlike) == chunks_of(searched(made, caller))
+    filtered = searched(made, caller, filter={"tenant_id": {"$ne": made.tenants[1]}})
+    assert chunks_of(filtered) == chunks_of(searched(made, caller))
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])

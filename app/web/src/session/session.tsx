@@ -4,7 +4,7 @@ import { createContext, type ReactNode, useContext } from "react";
 import { request, setProvider, setToken } from "../api/http";
 import type { Session, SessionState, SignedOut } from "../api/types";
 
-/** All queries but the session's own, which what shows who is signed in is watching. */
+/** All queries but the session's own, from which the page knows who is signed in. */
 const OTHERS: QueryFilters = { predicate: ({ queryKey }) => queryKey[0] !== "session" };
 
 const SessionContext = createContext<Session | null>(null);
@@ -61,9 +61,9 @@ export function useSwitch(): (key: string) => Promise<void> {
     });
 }
 
-/** Ends a session while no query is on its way or begins: it would be refused. */
+/** Ends a session with all other queries cancelled and new ones held back: the server would refuse them. */
 async function withoutQueries(queries: QueryClient, end: () => Promise<void>): Promise<void> {
-  onlineManager.setOnline(false); // queries wait that begin
+  onlineManager.setOnline(false); // a query that begins now waits
   try {
     await queries.cancelQueries(OTHERS);
     await end();
