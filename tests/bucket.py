@@ -82,7 +82,7 @@ def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def empty_bucket() -> Bucket:
     """A bucket of its own; the test is skipped where moto is not installed."""
     bucket = Bucket(_server(), f"bucket-{next(_names)}")
-    httpx.put(f"{bucket.endpoint}/{bucket.name}", trust_env=False).raise_for_status()
+    httpx.put(f"{bucket.endpoint}/{bucket.name}", trust_env=False, timeout=60).raise_for_status()
     return bucket
 
 

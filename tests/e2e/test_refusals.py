@@ -39,7 +39,7 @@ def goes_on(server: Server):
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer fn_wrong", "Basic Zm46", "fn_test"])
 def test_a_wrong_key_is_401(server, header):
     headers = {} if header is None else {"Authorization": header}
-    response = httpx.get(f"{server.url}/v1/documents", headers=headers, trust_env=False)
+    response = httpx.get(f"{server.url}/v1/documents", headers=headers, trust_env=False, timeout=60)
 
     refused(response, 401, "unauthenticated")
     assert response.headers["www-authenticate"] == "Bearer"

@@ -157,7 +157,7 @@ def between(bucket: Bucket, decide: Callable[[str, str], int | None]) -> Iterato
                 return
             headers = {name: value for name, value in self.headers.items() if name.lower() != "host"}
             answer = httpx.request(
-                self.command, bucket.endpoint + self.path, headers=headers, content=body, trust_env=False
+                self.command, bucket.endpoint + self.path, headers=headers, content=body, trust_env=False, timeout=60
             )
             self.send_response(answer.status_code)
             for name, value in answer.headers.items():

@@ -143,7 +143,7 @@ async def test_a_link_switches_to_its_key_when_asked_to(open_page: Opening, tena
     await dialog.get_by_role("button", name="Switch", exact=True).click()
     await seen(page, ".who span", "eve")
 
-    old = httpx.get(f"{url}/v1/session", cookies={before["name"]: before["value"]}, trust_env=False)
+    old = httpx.get(f"{url}/v1/session", cookies={before["name"]: before["value"]}, trust_env=False, timeout=60)
     assert old.status_code == 401, "the session before has ended"
     await page.reload()
     await seen(page, ".who span", "eve")

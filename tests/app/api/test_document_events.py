@@ -16,7 +16,7 @@ from tests.app.server.listening import listening
 from tests.statements import executions_of
 
 STREAMS, OF_A_KEY = 300, 64
-SOON_S = 20
+SOON_S = 60
 
 
 class Stream:
@@ -74,7 +74,9 @@ def waiting(port: int, key: str) -> str:
     """The id of a document that nobody ingests, since the server has no models."""
     headers = {"Authorization": f"Bearer {key}"}
     body = {"text": "Words.", "filename": "a.txt"}
-    return str(httpx.post(f"http://127.0.0.1:{port}/v1/documents", json=body, headers=headers).json()["id"])
+    return str(
+        httpx.post(f"http://127.0.0.1:{port}/v1/documents", json=body, headers=headers, timeout=SOON_S).json()["id"]
+    )
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -97,7 +99,10 @@ async def test_of_three_hundred_streams_of_a_reader_most_are_refused_and_the_res
     document_id = await asyncio.to_thread(waiting, port, member)
     async with (
         httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {other}"}, trust_env=False
+            base_url=f"http://127.0.0.1:{port}",
+            headers={"Authorization": f"Bearer {other}"},
+            trust_env=False,
+            timeout=SOON_S,
         ) as client,
         streams(port, document_id, *[reader] * STREAMS) as opened,
     ):
@@ -139,7 +144,9 @@ async def test_a_stream_that_ends_gives_its_place_back(state, port):
     document_id = await asyncio.to_thread(waiting, port, member)
     async with streams(port, document_id, member) as (stream,):
         headers = {"Authorization": f"Bearer {member}"}
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, trust_env=False) as client:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", headers=headers, trust_env=False, timeout=SOON_S
+        ) as client:
             assert (await client.delete(f"/v1/documents/{document_id}")).status_code == 200
         async with asyncio.timeout(SOON_S):
             await stream.until(b"event: done")

@@ -263,7 +263,7 @@ def test_the_doctor_says_that_a_bucket_cannot_be_used(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    httpx.delete(f"{bucket.endpoint}/{bucket.name}", trust_env=False).raise_for_status()
+    httpx.delete(f"{bucket.endpoint}/{bucket.name}", trust_env=False, timeout=60).raise_for_status()
     names = {f"FOOTNOTE_{name.upper()}": value for name, value in bucket.settings.items()}
 
     result = invoke(tmp_path / "data", names, "doctor", "--json")

@@ -193,4 +193,5 @@ def post(service: Service, given: object) -> httpx.Response:
         f"{service.url}/v1/embeddings",
         json={"model": "footnote", "input": given},
         headers={"Authorization": f"Bearer {ADMIN_KEY}"},
+        timeout=60,
     )
