@@ -12,62 +12,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from tests.web.camera import Camera, ask
 from tests.web.looking import STILL
+from tests.web.two_weeks import Clock, Scene, add, scene, use
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from app.server.state import State
 
 _BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
-_MOST_BYTES = 250_000
-_DAY = 86_400.0
 _LOOK_SECONDS = 0.1
-_WEEKS = 14 * _DAY
-_offset = -_WEEKS
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """Files, and what is asked about them; the first question is the one on the pictures."""
-
-    files: dict[str, bytes]
-    questions: tuple[str, ...]
-
-
-_REAL = {
-    "pdf/nvidia_10q_2022q3.pdf": "reports",
-    "pdf/ntsb_report_20071229X02007.pdf": "reports",
-    "pdf/scotus_598us1r3.pdf": "court",
-    "pdf/layout-parser-paper-fast.pdf": "papers",
-    "pdf/nih_protocol_NCT06145295.pdf": "papers",
-    "pdf/fed_agency_GSA2022.pdf": "reports",
-}
-_REAL_QUESTIONS = (
-    "What kind of airplane was the pilot landing?",
-    "What was the weather at the time of the accident?",
-    "How many Federal employees do the buildings of GSA house?",
-    "Who wrote the opinion of the Court?",
-    "What is the fiscal year of GSA?",
-)
-
-
-def scene(documents: Path) -> Scene:
-    """Real documents where they are, else the made ones."""
-    from tests.web.made_documents import HARBOUR, LOG, QUESTION
-
-    real = {Path(name).name: documents / name for name in _REAL if (documents / name).is_file()}
-    if real:
-        print(f"real documents of {documents}: {', '.join(real)}")
-        return Scene({name: path.read_bytes() for name, path in real.items()}, _REAL_QUESTIONS)
-    print("made documents, for there are no real ones")
-    return Scene({"the log.pdf": LOG, "harbour.txt": HARBOUR.encode()}, (QUESTION, "Who counted every lantern?"))
 
 
 def application(data_dir: Path) -> "AbstractContextManager[State]":
@@ -116,121 +76,6 @@ def serving(data_dir: Path) -> Iterator[httpx.Client]:
             thread.join(60)
 
 
-def add(http: httpx.Client, files: dict[str, bytes]) -> None:
-    """Upload files, and wait until they are indexed."""
-    for name, content in files.items():
-        body = http.post("/v1/documents", files={"file": (name, content)}, data={"wait": "30"}).json()
-        while body["status"] not in {"indexed", "failed"}:
-            time.sleep(_LOOK_SECONDS)
-            body = http.get(f"/v1/documents/{body['id']}").json()
-
-
-def use(http: httpx.Client, shown: Scene) -> None:
-    """Two weeks of it: documents are added, and a few people ask."""
-    global _offset  # noqa: PLW0603 the clock of the whole process
-    price_models(http, *shown.files.items(), question=shown.questions[0])
-    collections: dict[str, str] = {}
-    for name, content in shown.files.items():
-        shelf = next((shelf for path, shelf in _REAL.items() if path.endswith(f"/{name}")), "papers")
-        if shelf not in collections:
-            collections[shelf] = http.post("/v1/collections", json={"name": shelf}).json()["id"]
-        fields = {"collection_id": collections[shelf], "wait": "30"}
-        body = http.post("/v1/documents", files={"file": (name, content)}, data=fields).json()
-        while body["status"] not in {"indexed", "failed"}:
-            time.sleep(_LOOK_SECONDS)
-            body = http.get(f"/v1/documents/{body['id']}").json()
-        print(f"  {name}: {body['status']}")
-        _offset += _DAY / 4
-    people = []
-    for who in ("ada", "grace", "linus"):
-        made = http.post("/v1/admin/keys", json={"name": f"{who}’s laptop", "role": "member", "user_id": who}).json()
-        people.append({"Authorization": f"Bearer {made['secret']}"})
-    turn = 0
-    while _offset < -_DAY:
-        for _ in range(turn * 7 % 3 + 1):
-            question = shown.questions[turn % len(shown.questions)]
-            http.post("/v1/ask", json={"question": question}, headers=people[turn % 5 % 3])
-            turn += 1
-        _offset += _DAY
-    _offset = 0.0
-
-
-def price_models(http: httpx.Client, *files: tuple[str, bytes], question: str) -> None:
-    """Set a price for every model that works; which do, a tenant that is on no picture finds out."""
-    http.post("/v1/admin/tenants", json={"id": "trial", "name": "Trial"}).raise_for_status()
-    key = http.post("/v1/admin/tenants/trial/keys", json={}).json()["secret"]
-    trial = {"Authorization": f"Bearer {key}"}
-    for name, content in files:
-        fields = {"wait": "30"}
-        http.post("/v1/documents", files={"file": (name, content)}, data=fields, headers=trial).raise_for_status()
-    http.post("/v1/ask", json={"question": question}, headers=trial).raise_for_status()
-    now = int(time.time())
-    body = {"start_time": now - 86_400, "end_time": now + 60, "reason": "which models are there", "tenant_id": "trial"}
-    found = http.post("/v1/admin/prices/rerate", json=body).json()
-    for model in (one["model"] for one in found["models"]):
-        for meter, price in (("input", "0.15"), ("cached_input", "0.05"), ("output", "0.60"), ("embedding", "0.02")):
-            body = {"model": model, "meter": meter, "price_per_million": price, "source": "an example"}
-            http.post("/v1/admin/prices", json=body).raise_for_status()
-
-
-class Camera:
-    """Opens the page in a browser and writes pictures of it."""
-
-    def __init__(self, browser: "Browser", http: httpx.Client, out: Path) -> None:
-        self._browser = browser
-        self._url = str(http.base_url).rstrip("/")
-        self._out = out
-
-    @contextmanager
-    def page(self, scheme: str, *, width: int = 1280, height: int = 800, sharpness: float = 1) -> "Iterator[Page]":
-        """A page, signed in."""
-        from tests.server import ADMIN_KEY
-
-        context = self._browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme="dark" if scheme == "dark" else "light",
-            device_scale_factor=sharpness,
-            has_touch=width < 500,
-            is_mobile=width < 500,
-            locale="en-GB",
-        )
-        context.set_default_timeout(60_000)
-        page = context.new_page()
-        page.goto(f"{self._url}/#key={ADMIN_KEY}")
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("navigation", name="Main").wait_for()
-        yield page
-        context.close()
-
-    def go(self, page: "Page", place: str, awaited: str) -> None:
-        """To another screen, until what is awaited is there."""
-        page.goto(f"{self._url}/{place}")
-        page.locator(awaited).first.wait_for()
-
-    def take(self, page: "Page", name: str, *, still: bool = True) -> None:
-        """Write a picture, once nothing moves any more unless it is of something that does.
-
-        Raises:
-            SystemExit: It is too large to be kept with the source.
-        """
-        if still:
-            page.wait_for_function(STILL)
-        path = self._out / f"{name}.png"
-        size = len(page.screenshot(path=path, animations="disabled"))
-        print(f"  {path}: {size // 1000} kB")
-        if size > _MOST_BYTES:
-            raise SystemExit(f"{path} is too large")
-
-
-def ask(page: "Page", question: str) -> None:
-    """Ask, and wait for the whole answer."""
-    field = page.get_by_label("Your question")
-    field.fill(question)
-    field.press("Enter")
-    page.get_by_role("button", name="Stop", exact=True).wait_for()
-    page.get_by_role("button", name="Ask", exact=True).wait_for()
-
-
 _WORDED = "Why did NVIDIA's gross margin shrink in the third quarter of fiscal 2023?"
 
 
@@ -252,10 +97,9 @@ _FERRY = Path("app/web/src/assets/the-aldey-ferry.md")
 _FARE = "What does a return ticket cost?"
 
 
-def change(http: httpx.Client, camera: Camera) -> None:
+def change(http: httpx.Client, camera: Camera, clock: Clock) -> None:
     """A document that changes: its versions compared, a footnote that turned, a watched question, two that disagree."""
-    global _offset  # noqa: PLW0603 the clock of the whole process
-    _offset = 0.0
+    clock.ahead_s = 0.0
     told = _FERRY.read_text(encoding="utf-8")
     add(http, {_FERRY.name: told.encode()})
     (document,) = http.get("/v1/documents").json()["data"]
@@ -264,7 +108,7 @@ def change(http: httpx.Client, camera: Camera) -> None:
         page.get_by_role("button", name="Watch", exact=True).click()
         page.get_by_role("link", name="Watched").last.wait_for()
         asked = page.url.partition("/#")[2]
-        _until(lambda: http.get("/v1/watches").json()["data"][0]["state"] == "current")
+        _until(lambda: [watch["state"] for watch in http.get("/v1/watches").json()["data"]] == ["current"])
         raised = told.replace("costs 8 euros", "costs 9 euros")
         body = {"text": raised, "filename": _FERRY.name, "wait": 30}
         http.put(f"/v1/documents/{document['id']}", json=body).raise_for_status()
@@ -274,8 +118,7 @@ def change(http: httpx.Client, camera: Camera) -> None:
         page.locator("a.ask-mark.doubtful").first.hover()
         page.get_by_role("tooltip").wait_for()
         camera.take(page, "altered-light")
-        camera.go(page, "#/watches", ".watch-sides ins")
-        camera.take(page, "watched-light")
+        photograph_watches(camera)
         camera.go(page, "#/documents", ".documents-table tbody tr")
         page.get_by_role("button", name=f"Details of {_FERRY.name}").click()
         page.get_by_role("button", name="What changed since version 1").click()
@@ -287,6 +130,14 @@ def change(http: httpx.Client, camera: Camera) -> None:
         camera.go(page, "#/", ".ask-composer")
         ask(page, _FARE)
         camera.take(page, "disagree-light")
+
+
+def photograph_watches(camera: Camera) -> None:
+    """The watched question with what changed, in all lights and widths."""
+    for ending, scheme, width, height in _endings():
+        with camera.page(scheme, width=width, height=height) as page:
+            camera.go(page, "#/watches", ".watch-sides ins")
+            camera.take(page, f"watched-{ending}")
 
 
 def _turned(page: "Page") -> bool:
@@ -307,36 +158,45 @@ _ADMINISTRATION = {
     "overview": "[data-chart=overview] canvas",
     "keys": "table tbody tr",
     "users": "table tbody tr",
+    "tenants": "table tbody tr",
     "prices": "table tbody tr",
+    "budgets": ".budgets li",
+    "limits": "table tbody tr",
     "models": ".steps, .facts",
     "health": ".stations li",
+    "feedback": "table tbody tr",
     "audit": "table tbody tr",
 }
 
 
-def photograph(camera: Camera, shown: Scene) -> None:
-    """All pictures: twelve screens, light and dark, 1280 and 390 pixels wide."""
+def _endings() -> Iterator[tuple[str, str, int, int]]:
+    """Light and dark, on a desktop and on a phone: the end of a picture's name, the scheme, width and height."""
     for scheme in ("light", "dark"):
         for width, height in _WIDTHS.items():
-            ending = scheme if width == max(_WIDTHS) else f"{scheme}-{width}"
-            with camera.page(scheme, width=width, height=height) as page:
-                photograph_answer(camera, page, shown, ending=ending)
-                camera.go(page, "#/documents", ".documents-table tbody tr")
-                camera.take(page, f"documents-{ending}")
-                camera.go(page, "#/usage", "[data-chart=cost] canvas")
-                page.locator("#everybody").scroll_into_view_if_needed()
-                page.locator("#everybody").evaluate("heading => scrollBy(0, heading.getBoundingClientRect().top - 70)")
-                camera.take(page, f"usage-{ending}")
-                for part, awaited in _ADMINISTRATION.items():
-                    camera.go(page, f"#/admin/{part}", awaited)
-                    camera.take(page, f"admin-{part}-{ending}")
-                page.get_by_role("button", name="Sign out").click()
-                page.get_by_label("API key").wait_for()
-                camera.take(page, f"sign-in-{ending}")
+            yield scheme if width == max(_WIDTHS) else f"{scheme}-{width}", scheme, width, height
+
+
+def photograph(camera: Camera, shown: Scene) -> None:
+    """The pictures of all screens but the watched questions, which need a document that changes."""
+    for ending, scheme, width, height in _endings():
+        with camera.page(scheme, width=width, height=height) as page:
+            photograph_answer(camera, page, shown, ending=ending)
+            camera.go(page, "#/documents", ".documents-table tbody tr")
+            camera.take(page, f"documents-{ending}")
+            camera.go(page, "#/usage", "[data-chart=cost] canvas")
+            page.locator("#everybody").scroll_into_view_if_needed()
+            page.locator("#everybody").evaluate("heading => scrollBy(0, heading.getBoundingClientRect().top - 70)")
+            camera.take(page, f"usage-{ending}")
+            for part, awaited in _ADMINISTRATION.items():
+                camera.go(page, f"#/admin/{part}", awaited)
+                camera.take(page, f"admin-{part}-{ending}")
+            page.get_by_role("button", name="Sign out").click()
+            page.get_by_label("API key").wait_for()
+            camera.take(page, f"sign-in-{ending}")
 
 
 def photograph_answer(camera: Camera, page: "Page", shown: Scene, *, ending: str) -> None:
-    """An answer with how it was made, and the passage that its last footnote opens."""
+    """An answer with how it was made, the passage that its last footnote opens, and the whole document."""
     for question in reversed(shown.questions[:3]):
         camera.go(page, "#/", ".ask-composer")
         ask(page, question)
@@ -353,10 +213,11 @@ def photograph_answer(camera: Camera, page: "Page", shown: Scene, *, ending: str
     page.locator(".pdf-box, .text-body mark").first.wait_for()
     page.locator(".pdf-picture canvas, .text-body mark").first.wait_for()
     camera.take(page, f"passage-{ending}")
-
-
-def _clock(real: Callable[[], float] = time.time) -> Callable[[], float]:
-    return lambda: real() + _offset
+    if ending.endswith("390"):
+        return  # a phone has no room for both: the footnote has opened the whole document
+    page.get_by_role("link", name="Open whole document").click()
+    page.locator(".viewer .pdf-picture canvas, .viewer .text-body mark").first.wait_for()
+    camera.take(page, f"document-{ending}")
 
 
 def main() -> None:
@@ -369,7 +230,7 @@ def main() -> None:
     )
     parser.add_argument("--changes", action="store_true", help="Instead: a document that gets another version.")
     given = parser.parse_args()
-    time.time = _clock()  # before anything of the application keeps the function it finds
+    time.time = clock = Clock()  # before anything of the application is imported, which keeps the function it finds
     from playwright.sync_api import sync_playwright
 
     shown = scene(given.documents)
@@ -382,14 +243,14 @@ def main() -> None:
         if given.wording:
             add(http, {name: content for name, content in shown.files.items() if "nvidia" in name})
         elif not given.changes:
-            use(http, shown)
+            use(http, shown, clock)
         with sync_playwright() as driver:
             browser = driver.chromium.launch(**browser_options)
             camera = Camera(browser, http, given.out)
             if given.wording:
                 photograph_wording(camera)
             elif given.changes:
-                change(http, camera)
+                change(http, camera, clock)
             else:
                 photograph(camera, shown)
             browser.close()
