@@ -3,7 +3,8 @@
 A question is asked through the selection that answers everyone's (`app.answering.quoting`): first of all documents that
 the caller may read, then of the document alone, as the page asks it. It is kept if both times it is answered, the first
 quote is the sentence that it was made from, and the words marked in it are the answer. Those whose answers count as
-confirmed both times go first. Where fewer than three are left, what the document is about is asked of it, too.
+confirmed both times go first. Where fewer than three are, what the document is about is asked of it, too; confirmed, it
+goes before those that are not.
 """
 
 from collections.abc import Callable, Iterable
@@ -96,13 +97,14 @@ def checked(
             continue
         kept.append(found)
         on_kept(tuple(kept))
+    about = check.about(whole, choice=2 * MOST_TRIED) if whole and len(kept) < MOST_KEPT and not stopping() else None
+    room = MOST_KEPT - (about is not None and about.confirmed)
     for found in likely:
-        if len(kept) < MOST_KEPT and not any(_overlap(found.quote, one.quote) for one in kept):
+        if len(kept) < room and not any(_overlap(found.quote, one.quote) for one in kept):
             kept.append(found)
-    if whole and len(kept) < MOST_KEPT and not stopping():
-        about = check.about(whole, choice=2 * MOST_TRIED)
-        kept += [] if about is None else [about]
-    return tuple(kept)
+    if about is not None and len(kept) < MOST_KEPT:
+        kept.append(about)
+    return tuple(sorted(kept, key=lambda one: not one.confirmed))
 
 
 @dataclass(frozen=True, slots=True)

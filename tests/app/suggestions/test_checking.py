@@ -154,6 +154,25 @@ def test_where_fewer_than_three_are_left_the_document_is_asked_what_it_is_about(
         assert check(lambda _, refused=refused: refused, whole=whole)[0] == ()  # type: ignore[misc]
 
 
+def test_what_the_document_is_about_goes_before_what_is_not_confirmed() -> None:
+    whole = "What is it about?"
+
+    def answer(asked: Question, *, about: float) -> Selection:
+        if asked.text == whole:
+            return selection(score=about, highlight=None)
+        at = 29 * int(asked.text.split()[1])
+        score = 0.97 if asked.text.endswith("sure") else 0.6
+        return selection(score=score, span=Span(at, at + 28), highlight=Span(at + 23, at + 27))
+
+    asked = [proposal(text, int(text.split()[1])) for text in ("When 0", "When 1", "When 2 sure", "When 3")]
+    kept = [
+        [one.question for one in check(lambda one: answer(one, about=about), *asked, whole=whole)[0]]  # noqa: B023 it is called at once
+        for about in (0.95, 0.6)
+    ]
+
+    assert kept == [["When 2 sure", whole, "When 0"], ["When 2 sure", "When 0", "When 1"]]
+
+
 def test_where_three_are_left_it_is_not_asked_what_it_is_about() -> None:
     def answer(asked: Question) -> Selection:
         at = 29 * int(asked.text.split()[-1])
