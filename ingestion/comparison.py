@@ -1,9 +1,10 @@
 """Compares two texts sentence by sentence: what was added, removed, altered or moved.
 
 Sentences that both texts have are paired (`sentence_pairs`). Of these pairs, the longest run that keeps its order
-stands where it stood (patience diff; Schensted 1961, Canadian Journal of Mathematics 13); the others moved. A sentence
-that only the old text has is looked for in the new one in another wording (`revisions`), else it was removed; one that
-only the new text has, and that is no new wording, was added. Neighbours that share a fate are one difference.
+stands where it stood (patience diff; Schensted 1961, Canadian Journal of Mathematics 13); the others moved. Sentences
+that differ between two that stand are paired as wording and new wording (`rewordings`). One that is left is looked for
+elsewhere in another wording (`revisions`), else it was removed or added. Neighbours that share a fate are one
+difference. With the texts exchanged the same sentences are told, with their sides exchanged.
 """
 
 import time
@@ -12,14 +13,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from ingestion.revisions import Revision
+from ingestion.rewordings import ChangedPlace, Likeness, rewordings
 from ingestion.sentence_pairs import SentencedText
 from retrieval.types import Span
 
 MOST_REWORDED = 1_000
-"""Sentences that are looked for in another wording; those beyond are removed or added."""
+"""Sentences that are looked for elsewhere in another wording; those beyond are removed or added."""
 
+_LEAST_ELSEWHERE = 0.4  # of likeness; more than in its place, which speaks for a sentence, too
 _LEAST_MOVED = 3  # words: fewer, such as "N/A" or a number, stand in many places, and say nothing when they change them
 _TURN_SECONDS = 0.005
 _PAUSE_SECONDS = 0.0005
@@ -90,16 +94,24 @@ class _Comparing:
     def __init__(
         self, old: str, new: str, section: Callable[[Span, bool], object], pause: Callable[[float], None]
     ) -> None:
-        self._revision = Revision(new, old=old)
-        self._old, self._new = self._revision.sentences
+        # Rules that choose among equals go from the first text to the second; the same one is always the first.
+        self._turned = new < old
+        self._revision = Revision(old, old=new) if self._turned else Revision(new, old=old)
+        self._first, self._second = self._revision.sentences
+        self._old, self._new = (self._second, self._first) if self._turned else (self._first, self._second)
         self._section = section
-        self._pause = pause
+        self._turns = _Turns(pause)
 
     def done(self) -> TextComparison:
         pairs = self._revision.pairs
         standing = in_order(sorted(pairs.items()))
+        reworded = self._reworded(standing)
+        if self._turned:
+            pairs = {other: unit for unit, other in pairs.items()}
+            standing = {other: unit for unit, other in standing.items()}
+            reworded = [(second, first) for first, second in reworded]
+        reworded.sort(key=lambda one: one[0].start)
         moved = {unit: other for unit, other in pairs.items() if standing.get(unit) != other}
-        reworded = self._reworded(pairs, set(pairs.values()))
         fates = [
             *self._fates(DifferenceKind.MOVED, ((range(a, a + 1), range(b, b + 1)) for a, b in sorted(moved.items()))),
             *self._fates(DifferenceKind.ALTERED, reworded),
@@ -126,34 +138,40 @@ class _Comparing:
         for old, new in runs:
             yield _Fate(kind, old, new, new.start)
 
-    def _reworded(self, pairs: Mapping[int, int], taken: set[int]) -> list[tuple[range, range]]:
-        """Sentences of the old text with the run of sentences that is their new wording; no run is given twice.
+    def _reworded(self, standing: Mapping[int, int]) -> list[tuple[range, range]]:
+        """Sentences of the first text with the run of sentences that is their other wording; none is given twice."""
+        pairs = self._revision.pairs
+        places = _changed_places(standing, pairs, len(self._first.keys), len(self._second.keys))
+        found = [
+            (one.old, one.new) for one in rewordings(self._first, self._second, places, give_way=self._turns.give_way)
+        ]
+        told = {*pairs, *(unit for units, _ in found for unit in units)}
+        taken = {*pairs.values(), *(other for _, others in found for other in others)}
+        return [*found, *self._elsewhere(told, taken)]
 
-        So is a sentence whose words stand within a longer one. Two neighbours may have one new wording together.
-        """
+    def _elsewhere(self, told: set[int], taken: set[int]) -> list[tuple[range, range]]:
+        """Sentences whose words stand in another place, also within a longer one. Two neighbours may be one there."""
         found: list[tuple[range, range]] = []
-        lost = [unit for unit in range(len(self._old.keys)) if unit not in pairs]
-        began = time.perf_counter()
+        lost = [unit for unit in range(len(self._first.keys)) if unit not in told]
         for unit in lost[:MOST_REWORDED]:
-            start, end = self._old.spans[unit]
-            passage = self._revision.find(self._old.text[start:end], start_char=start)
-            if time.perf_counter() - began > _TURN_SECONDS:
-                self._pause(_PAUSE_SECONDS)
-                began = time.perf_counter()
+            start, end = self._first.spans[unit]
+            passage = self._revision.find(self._first.text[start:end], start_char=start)
+            self._turns.give_way()
             if passage.span is None:
                 continue
-            units = self._new.units_over(passage.span.start_char, passage.span.end_char)
+            units = self._second.units_over(passage.span.start_char, passage.span.end_char)
             if found and found[-1][0].stop == unit and found[-1][1] == units and self._within(unit, units):
                 found[-1] = range(found[-1][0].start, unit + 1), units
             elif units and taken.isdisjoint(units):
                 found.append((range(unit, unit + 1), units))
                 taken.update(units)
-        return found
+        alike = Likeness(self._first, self._second)
+        return [(units, others) for units, others in found if alike.of(units, others) >= _LEAST_ELSEWHERE]
 
     def _within(self, unit: int, units: range) -> bool:
-        """Whether at least half of the words of a sentence of the old text are in these of the new one."""
-        words = self._old.words[unit]
-        others = Counter(word for other in units for word in self._new.words[other])
+        """Whether at least half of the words of a sentence of the first text are in these of the second one."""
+        words = self._first.words[unit]
+        others = Counter(word for other in units for word in self._second.words[other])
         return 2 * (Counter(words) & others).total() >= len(words)
 
     def _joined(self, fates: Sequence[_Fate]) -> Iterator[_Fate]:
@@ -198,6 +216,20 @@ class _Comparing:
         return Span(text.spans[units.start][0], text.spans[units.stop - 1][1])
 
 
+class _Turns:
+    """Lets other threads have their turns."""
+
+    def __init__(self, pause: Callable[[float], None]) -> None:
+        self._pause = pause
+        self._began = time.perf_counter()
+
+    def give_way(self) -> None:
+        """Pause for a moment if the last pause is long ago."""
+        if time.perf_counter() - self._began > _TURN_SECONDS:
+            self._pause(_PAUSE_SECONDS)
+            self._began = time.perf_counter()
+
+
 def in_order(pairs: Sequence[tuple[int, int]]) -> dict[int, int]:
     """The most pairs that keep their order in both texts, of pairs in the order of the old one.
 
@@ -230,6 +262,18 @@ def _places_of_old(known: Mapping[int, int], count: int) -> list[int]:
         if unit in known:
             place = known[unit] + 1
     return places
+
+
+def _changed_places(
+    standing: Mapping[int, int], pairs: Mapping[int, int], count: int, other_count: int
+) -> Iterator[ChangedPlace]:
+    """The sentences without a pair between each two neighbours that stand, of both texts."""
+    taken = set(pairs.values())
+    for (unit, other), (next_unit, next_other) in pairwise([(-1, -1), *standing.items(), (count, other_count)]):
+        mine = [lost for lost in range(unit + 1, next_unit) if lost not in pairs]
+        theirs = [come for come in range(other + 1, next_other) if come not in taken]
+        if mine and theirs:
+            yield ChangedPlace(mine, theirs)
 
 
 def _over(first: range, second: range) -> range:

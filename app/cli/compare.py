@@ -1,6 +1,7 @@
 """`footnote compare` prints what changed between two versions of a document, or between two documents."""
 
 import json as json_text
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -61,21 +62,35 @@ def summary(page: Any) -> str:
 
 
 def shown(change: Any) -> Text:
-    """A change for a terminal: its kind, section and page, then its words marked as by wdiff, [-old-] {+new+}."""
+    """A change for a terminal: its kind, section and page, then its words marked as by wdiff, [-old-] {+new+}.
+
+    A passage that was rewritten stands in both wordings, the old one above the new one.
+    """
     side = change["new"] or change["old"]
     page = "" if side["page_start"] is None else f", p. {side['page_start']}"
     head = f"{change['kind']}{page}: {' › '.join(change['section'])}".rstrip(": ")
     text = Text(f"{head}\n", style="bold")
-    runs = change["words"] or [{"kind": change["kind"], "text": side["text"]}]
-    for run in runs:
-        words = " ".join(run["text"].split())
-        space = " " if run["text"][-1:].isspace() else ""
-        match run["kind"]:
-            case "removed":
-                text.append(f"[-{words}-]{space}", style="not bold red")
-            case "added":
-                text.append(f"{{+{words}+}}{space}", style="not bold green")
-            case _:
-                text.append(words + space, style="not bold")
-    text.append("\n")
+    lines = [change["words"] or [{"kind": change["kind"], "text": side["text"]}]]
+    if change["kind"] == "altered" and _is_rewritten(change["words"]):
+        lines = [[{"kind": kind, "text": change[key]["text"]}] for kind, key in (("removed", "old"), ("added", "new"))]
+    for runs in lines:
+        for run in runs:
+            words = " ".join(run["text"].split())
+            space = " " if run["text"][-1:].isspace() else ""
+            match run["kind"]:
+                case "removed":
+                    text.append(f"[-{words}-]{space}", style="not bold red")
+                case "added":
+                    text.append(f"{{+{words}+}}{space}", style="not bold green")
+                case _:
+                    text.append(words + space, style="not bold")
+        text.append("\n")
     return text
+
+
+def _is_rewritten(runs: Any) -> bool:
+    """Whether less than half of both wordings is the same: one line of such words cannot be read."""
+    length = Counter[str]()
+    for run in runs:
+        length[run["kind"]] += len(run["text"])
+    return min(length["removed"], length["added"]) > 0 and length["removed"] + length["added"] > 2 * length["equal"]

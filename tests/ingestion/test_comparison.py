@@ -102,28 +102,89 @@ def test_two_sentences_that_became_one_are_one_change() -> None:
     assert told(old, new, compare(old, new)) == [("altered", old, new)]
 
 
+def test_a_sentence_that_was_rewritten_in_its_place_is_altered() -> None:
+    before = "The harbour opens at six.\n\n{}\n\nDogs stay on a lead."
+    old = "Tenants who want to end their lease have to tell the landlord three months earlier."
+    new = "A lease ends three months after either side gave notice of it to the landlord."
+
+    assert told(before.format(old), before.format(new), compare(before.format(old), before.format(new))) == [
+        ("altered", old, new)
+    ]
+
+
+def test_another_sentence_in_its_place_is_no_new_wording() -> None:
+    before = "The harbour opens at six.\n\n{}\n\nDogs stay on a lead."
+    old = "Tenants who want to end their lease have to tell the landlord three months earlier."
+    new = "Bicycles are kept in the yard behind the second gate."
+
+    assert told(before.format(old), before.format(new), compare(before.format(old), before.format(new))) == [
+        ("removed", old, None),
+        ("added", None, new),
+    ]
+
+
+def test_rows_whose_numbers_all_changed_are_each_altered() -> None:
+    old = "\n\n".join(f"Berth {row} | {7 * row} | {row * row}" for row in range(1, 200))
+    new = "\n\n".join(f"Berth {row} | {9 * row} | {row * row + 3}" for row in range(1, 200))
+
+    found = told(old, new, compare(old, new))
+
+    assert {(kind, str(before).split(" |")[0], str(after).split(" |")[0]) for kind, before, after in found} == {
+        ("altered", f"Berth {row}", f"Berth {row}") for row in range(1, 200)
+    }
+
+
 @given(old=texts, new=texts)
-def test_each_sentence_is_unchanged_or_in_one_difference(old: str, new: str) -> None:
+def test_each_character_is_unchanged_or_in_one_difference(old: str, new: str) -> None:
     comparison = compare(old, new)
 
+    left: list[list[str]] = []
     for text, spans in (
         (old, [one.old for one in comparison.differences if one.old is not None]),
         (new, [one.new for one in comparison.differences if one.new is not None]),
     ):
-        covered = [unit for span in spans for unit in SentencedText(text).units_over(span.start_char, span.end_char)]
+        covered = [at for span in spans for at in range(span.start_char, span.end_char)]
         assert len(covered) == len(set(covered))
-        assert len(covered) + comparison.unchanged == len(SentencedText(text).keys)
+        sentences = SentencedText(text)
+        units = {unit for span in spans for unit in sentences.units_over(span.start_char, span.end_char)}
+        whole = [at for unit in units for at in range(*sentences.spans[unit])]
+        assert {at for at in covered if not text[at].isspace()} == {at for at in whole if not text[at].isspace()}
+        left.append(sorted(key for unit, key in enumerate(sentences.keys) if unit not in units))
+    assert left[0] == left[1]
+    assert len(left[0]) == comparison.unchanged
 
 
 @given(old=texts, new=texts)
-def test_additions_and_removals_change_their_sides_when_the_texts_do(old: str, new: str) -> None:
-    def only(comparison: TextComparison) -> set[DifferenceKind]:
-        return {one.kind for one in comparison.differences}
+def test_with_the_texts_exchanged_the_same_sentences_are_told(old: str, new: str) -> None:
+    def sentences(text: str, span: Span | None) -> range:
+        return range(0) if span is None else SentencedText(text).units_over(span.start_char, span.end_char)
 
-    if not old.split() or not new.split():
-        assert only(compare(old, new)) <= {DifferenceKind.ADDED, DifferenceKind.REMOVED}
-    if old == new:
-        assert only(compare(old, new)) == set()
+    def fates(comparison: TextComparison, *, turned: bool) -> set[tuple[str, str, int, range]]:
+        """Each sentence of either text with its kind, and the new wording of one that is altered."""
+        before, after = (new, old) if turned else (old, new)
+        found: set[tuple[str, str, int, range]] = set()
+        for one in comparison.differences:
+            sides = {"old": sentences(before, one.old), "new": sentences(after, one.new)}
+            first, second = ("new", "old") if turned else ("old", "new")
+            exchanged = {DifferenceKind.ADDED: "removed", DifferenceKind.REMOVED: "added"} if turned else {}
+            kind = exchanged.get(one.kind, one.kind.value)
+            found |= {(kind, "old", unit, _paired(one, sides[second])) for unit in sides[first]}
+            found |= {(kind, "new", unit, _paired(one, sides[first])) for unit in sides[second]}
+        return found
+
+    forth, back = compare(old, new), compare(new, old)
+
+    assert fates(forth, turned=False) == fates(back, turned=True)
+    assert forth.unchanged == back.unchanged
+
+
+def _paired(difference: TextDifference, others: range) -> range:
+    return others if difference.kind is DifferenceKind.ALTERED else range(0)
+
+
+@given(text=texts)
+def test_a_text_and_itself_have_no_differences(text: str) -> None:
+    assert compare(text, text).differences == ()
 
 
 @given(st.lists(st.integers(0, 30), unique=True, max_size=12))

@@ -25,6 +25,20 @@ def test_an_altered_passage_shows_both_wordings_in_one_line() -> None:
     assert shown(change).plain == ("altered, p. 3: Terms › Notice\nThe notice period is [-30-] {+60+} days.\n")
 
 
+def test_a_rewritten_passage_shows_one_wording_above_the_other() -> None:
+    words = [
+        {"kind": "removed", "text": "Tenants may leave after "},
+        {"kind": "added", "text": "Notice by either party takes "},
+        {"kind": "equal", "text": "60 days."},
+    ]
+    old, new = passage("Tenants may leave after 60 days."), passage("Notice by either party takes 60 days.")
+    change = {"kind": "altered", "section": [], "old": old, "new": new, "words": words}
+
+    assert shown(change).plain == (
+        "altered\n[-Tenants may leave after 60 days.-]\n{+Notice by either party takes 60 days.+}\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "line"), [("added", "{+Cards too.+}"), ("removed", "[-Cards too.-]"), ("moved", "Cards too.")]
 )

@@ -101,7 +101,11 @@ class EditedText:
             for sentence in run:
                 text = self._text(sentence)
                 words: Words = [(text[a:b], word) for word, (a, b) in enumerate(word_spans(text))]
-                changed = {"reword": self._reworded, "renumber": self._renumbered}.get(edit, lambda same: same)(words)
+                changed = words
+                if edit == "reword":  # one word in ten to four in ten
+                    changed = reworded(words, draw.uniform(0.1, 0.4), self._vocabulary, draw)
+                elif edit == "renumber":
+                    changed = self._renumbered(words)
                 self.edits[sentence] = edit if changed != words or edit in {"delete", "move"} else "keep"
                 block.append(Piece(changed, sentence))
             if edit == "move":
@@ -120,24 +124,6 @@ class EditedText:
     def _invented(self) -> Piece:
         words = self._draw.choices(self._vocabulary, k=self._draw.randint(5, 20))
         return Piece([(word, None) for word in [*words[:-1], f"{words[-1]}."]])
-
-    def _reworded(self, words: Words) -> Words:
-        """With one word in ten to four in ten replaced, left out or followed by another."""
-        share = self._draw.uniform(0.1, 0.4)
-        changed = list[tuple[str, int | None]]()
-        hits = {*self._draw.sample(range(len(words)), max(1, round(share * len(words))))} if len(words) > 2 else set()
-        for at, word in enumerate(words):
-            last = at + 1 == len(words)  # a new wording ends as the old one did
-            stop = word[0][len(word[0].rstrip(".,;:!?")) :] if last else ""
-            other = (self._draw.choice(self._vocabulary) + stop, None)
-            kind = self._draw.choice(["replace", "replace", "drop", "add"])
-            if at not in hits or (kind != "add" and other[0] == word[0]):
-                changed.append(word)
-            elif kind == "replace" or last:
-                changed.append(other)
-            elif kind == "add":
-                changed += [word, other]
-        return changed
 
     def _renumbered(self, words: Words) -> Words:
         step = self._draw.randint(1, 9)
@@ -223,6 +209,24 @@ class EditedText:
             and self.new[place.start_char : place.end_char] == self.old[place.start_char : place.end_char]
         )
         return Expected(edit, passage, PassageState.CURRENT if same else PassageState.MOVED, place)
+
+
+def reworded(words: Words, share: float, vocabulary: Sequence[str], draw: random.Random) -> Words:
+    """With such a share of the words replaced, left out or followed by another; the last word keeps its mark."""
+    changed = list[tuple[str, int | None]]()
+    hits = {*draw.sample(range(len(words)), max(1, round(share * len(words))))} if len(words) > 2 else set()
+    for at, word in enumerate(words):
+        last = at + 1 == len(words)  # a new wording ends as the old one did
+        stop = word[0][len(word[0].rstrip(".,;:!?")) :] if last else ""
+        other = (draw.choice(vocabulary) + stop, None)
+        kind = draw.choice(["replace", "replace", "drop", "add"])
+        if at not in hits or (kind != "add" and other[0] == word[0]):
+            changed.append(word)
+        elif kind == "replace" or last:
+            changed.append(other)
+        elif kind == "add":
+            changed += [word, other]
+    return changed
 
 
 def measure(texts: Sequence[tuple[str, str]], *, without_old: bool, show: int) -> Figures:

@@ -1,11 +1,11 @@
 /** What changed from an earlier version of a document to the one that is used for answers, passage by passage. */
 import { useInfiniteQuery } from "@tanstack/react-query";
-import type { Change, ComparedChange } from "../api/types";
+import type { ComparedChange } from "../api/types";
 import { t } from "../strings";
 import { MoreButton } from "../ui/MoreButton";
 import { ProblemNote } from "../ui/ProblemNote";
-import { WordRuns } from "../ui/WordRuns";
 import { addressOf } from "../viewer/place";
+import { ChangedWords } from "./ChangedWords";
 import { compareVersions } from "./server";
 import { numberWords } from "./words";
 
@@ -76,14 +76,7 @@ function Passage({ change, document, old, now }: PassageProps) {
           {words.showPassage(version)}
         </a>
       </p>
-      <blockquote dir="auto">
-        <WordRuns runs={runsOf(change, passage.text)} />
-      </blockquote>
+      <ChangedWords change={change} text={passage.text} old={old} now={now} />
     </>
   );
-}
-
-/** The words of an altered passage, or a whole passage that was added, removed or moved. */
-function runsOf({ kind, words }: ComparedChange, text: string): readonly Change[] {
-  return kind === "altered" ? words : [{ kind: kind === "moved" ? "equal" : kind, text }];
 }

@@ -214,6 +214,7 @@ export const documents = {
     numbers: (kind: string, count: string) => `${count} ${kind.toLowerCase()}`,
     page: (page: number) => `page ${page}`,
     showPassage: (version: number) => `Show in version ${version}`,
+    inVersion: (version: number) => `In version ${version}`,
   },
 
   metadata: {
