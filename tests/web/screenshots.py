@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from tests.web.camera import Camera, add, ask
 from tests.web.looking import STILL
+from tests.web.pictured_changes import change, fill
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
     from app.server.state import State
 
 _BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
-_MOST_BYTES = 250_000
 _DAY = 86_400.0
 _LOOK_SECONDS = 0.1
 _WEEKS = 14 * _DAY
@@ -116,15 +117,6 @@ def serving(data_dir: Path) -> Iterator[httpx.Client]:
             thread.join(60)
 
 
-def add(http: httpx.Client, files: dict[str, bytes]) -> None:
-    """Upload files, and wait until they are indexed."""
-    for name, content in files.items():
-        body = http.post("/v1/documents", files={"file": (name, content)}, data={"wait": "30"}).json()
-        while body["status"] not in {"indexed", "failed"}:
-            time.sleep(_LOOK_SECONDS)
-            body = http.get(f"/v1/documents/{body['id']}").json()
-
-
 def use(http: httpx.Client, shown: Scene) -> None:
     """Two weeks of it: documents are added, and a few people ask."""
     global _offset  # noqa: PLW0603 the clock of the whole process
@@ -173,64 +165,6 @@ def price_models(http: httpx.Client, *files: tuple[str, bytes], question: str) -
             http.post("/v1/admin/prices", json=body).raise_for_status()
 
 
-class Camera:
-    """Opens the page in a browser and writes pictures of it."""
-
-    def __init__(self, browser: "Browser", http: httpx.Client, out: Path) -> None:
-        self._browser = browser
-        self._url = str(http.base_url).rstrip("/")
-        self._out = out
-
-    @contextmanager
-    def page(self, scheme: str, *, width: int = 1280, height: int = 800, sharpness: float = 1) -> "Iterator[Page]":
-        """A page, signed in."""
-        from tests.server import ADMIN_KEY
-
-        context = self._browser.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme="dark" if scheme == "dark" else "light",
-            device_scale_factor=sharpness,
-            has_touch=width < 500,
-            is_mobile=width < 500,
-            locale="en-GB",
-        )
-        context.set_default_timeout(60_000)
-        page = context.new_page()
-        page.goto(f"{self._url}/#key={ADMIN_KEY}")
-        page.get_by_role("button", name="Sign in").click()
-        page.get_by_role("navigation", name="Main").wait_for()
-        yield page
-        context.close()
-
-    def go(self, page: "Page", place: str, awaited: str) -> None:
-        """To another screen, until what is awaited is there."""
-        page.goto(f"{self._url}/{place}")
-        page.locator(awaited).first.wait_for()
-
-    def take(self, page: "Page", name: str, *, still: bool = True) -> None:
-        """Write a picture, once nothing moves any more unless it is of something that does.
-
-        Raises:
-            SystemExit: It is too large to be kept with the source.
-        """
-        if still:
-            page.wait_for_function(STILL)
-        path = self._out / f"{name}.png"
-        size = len(page.screenshot(path=path, animations="disabled"))
-        print(f"  {path}: {size // 1000} kB")
-        if size > _MOST_BYTES:
-            raise SystemExit(f"{path} is too large")
-
-
-def ask(page: "Page", question: str) -> None:
-    """Ask, and wait for the whole answer."""
-    field = page.get_by_label("Your question")
-    field.fill(question)
-    field.press("Enter")
-    page.get_by_role("button", name="Stop", exact=True).wait_for()
-    page.get_by_role("button", name="Ask", exact=True).wait_for()
-
-
 _WORDED = "Why did NVIDIA's gross margin shrink in the third quarter of fiscal 2023?"
 
 
@@ -246,59 +180,6 @@ def photograph_wording(camera: Camera) -> None:
         page.get_by_role("button", name="Ask", exact=True).wait_for(timeout=600_000)
         page.locator(".ask-turn").last.evaluate("turn => turn.scrollIntoView()")
         camera.take(page, "worded-light")
-
-
-_FERRY = Path("app/web/src/assets/the-aldey-ferry.md")
-_FARE = "What does a return ticket cost?"
-
-
-def change(http: httpx.Client, camera: Camera) -> None:
-    """A document that changes: its versions compared, a footnote that turned, a watched question, two that disagree."""
-    global _offset  # noqa: PLW0603 the clock of the whole process
-    _offset = 0.0
-    told = _FERRY.read_text(encoding="utf-8")
-    add(http, {_FERRY.name: told.encode()})
-    (document,) = http.get("/v1/documents").json()["data"]
-    with camera.page("light") as page:
-        ask(page, _FARE)
-        page.get_by_role("button", name="Watch", exact=True).click()
-        page.get_by_role("link", name="Watched").last.wait_for()
-        asked = page.url.partition("/#")[2]
-        _until(lambda: http.get("/v1/watches").json()["data"][0]["state"] == "current")
-        raised = told.replace("costs 8 euros", "costs 9 euros")
-        body = {"text": raised, "filename": _FERRY.name, "wait": 30}
-        http.put(f"/v1/documents/{document['id']}", json=body).raise_for_status()
-        _until(lambda: http.get("/v1/watches").json()["data"][0]["changed_at"] is not None)
-        camera.go(page, f"#{asked}", ".ask-turn a.ask-mark")
-        _until(lambda: _turned(page))
-        page.locator("a.ask-mark.doubtful").first.hover()
-        page.get_by_role("tooltip").wait_for()
-        camera.take(page, "altered-light")
-        camera.go(page, "#/watches", ".watch-sides ins")
-        camera.take(page, "watched-light")
-        camera.go(page, "#/documents", ".documents-table tbody tr")
-        page.get_by_role("button", name=f"Details of {_FERRY.name}").click()
-        page.get_by_role("button", name="What changed since version 1").click()
-        page.locator(".compared ins").first.wait_for()
-        page.locator(".compared").first.scroll_into_view_if_needed()
-        camera.take(page, "compared-light")
-        other = "The fares of the Aldey ferry\n\nA return ticket costs 10 euros and is valid for two months.\n"
-        add(http, {"fares-of-the-summer.md": other.encode()})
-        camera.go(page, "#/", ".ask-composer")
-        ask(page, _FARE)
-        camera.take(page, "disagree-light")
-
-
-def _turned(page: "Page") -> bool:
-    """Whether the answer, opened anew, has a footnote whose passage was altered."""
-    page.reload()
-    page.locator(".ask-turn a.ask-mark").first.wait_for()
-    return page.locator("a.ask-mark.doubtful").count() > 0
-
-
-def _until(so: Callable[[], bool]) -> None:
-    while not so():
-        time.sleep(_LOOK_SECONDS)
 
 
 _WIDTHS = {1280: 800, 390: 844}
@@ -361,14 +242,19 @@ def _clock(real: Callable[[], float] = time.time) -> Callable[[], float]:
 
 def main() -> None:
     """Serve, use and photograph."""
+    global _offset  # noqa: PLW0603 the clock of the whole process
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=Path, default=Path("../shared/data/documents"))
     parser.add_argument("--out", type=Path, default=Path("docs/screens"))
     parser.add_argument(
         "--wording", action="store_true", help="Instead: an answer that the model in FOOTNOTE_GENERATOR words."
     )
-    parser.add_argument("--changes", action="store_true", help="Instead: a document that gets another version.")
+    parser.add_argument(
+        "--changes", action="store_true", help="Instead: a document that gets another version, and a table."
+    )
     given = parser.parse_args()
+    if given.changes:
+        _offset = 0.0
     time.time = _clock()  # before anything of the application keeps the function it finds
     from playwright.sync_api import sync_playwright
 
@@ -390,6 +276,7 @@ def main() -> None:
                 photograph_wording(camera)
             elif given.changes:
                 change(http, camera)
+                fill(http, camera)
             else:
                 photograph(camera, shown)
             browser.close()

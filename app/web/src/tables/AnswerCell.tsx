@@ -1,11 +1,12 @@
 /** One answer of a table: its text, how it stands, and its footnotes. */
-import { useCallback, useId, useState } from "react";
+import { useCallback, useId, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import type { Citation, TableAnswer, TableCell } from "../api/types";
 import { FootnoteCard, type Previewed } from "../ask/FootnoteCard";
 import { FootnoteMark } from "../ask/FootnoteMark";
 import { standingOf } from "../ask/parts";
 import type { OpenPassage } from "../ask/places";
-import { beginningOf, cellText, footnotesOf, type Standing, standingOfCell } from "./cells";
+import { beginningOf, cellText, footnotesOf, isQuoted, type Standing, standingOfCell } from "./cells";
 import { words } from "./strings";
 
 /** Characters that are shown at first: of an answer, and of the sentence below one in a few words. */
@@ -14,6 +15,7 @@ const LONGEST_BELOW = 140;
 
 const LOOKS: Record<Standing, { tone: string; sign: string }> = {
   confirmed: { tone: "badge good", sign: "✓ " },
+  exact: { tone: "badge", sign: "❝ " },
   unconfirmed: { tone: "badge warn", sign: "⚠ " },
   unsure: { tone: "badge warn", sign: "? " },
   unanswered: { tone: "badge", sign: "– " },
@@ -25,9 +27,19 @@ const LOOKS: Record<Standing, { tone: string; sign: string }> = {
 export function AnswerCell({ cell, onOpen }: { cell: TableCell; onOpen: OpenPassage }) {
   const standing = standingOfCell(cell);
   const { tone, sign } = LOOKS[standing];
+  const box = useRef<HTMLDivElement>(null);
+
+  /** The passage takes room from the table; the cell stays in sight. */
+  function open(citation: Citation) {
+    flushSync(() => onOpen?.(citation));
+    box.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
   return (
-    <div className="answer-cell">
-      {cell.answer !== null && standing !== "unanswered" && <Said answer={cell.answer} onOpen={onOpen} />}
+    <div ref={box} className="answer-cell">
+      {cell.answer !== null && standing !== "unanswered" && (
+        <Said answer={cell.answer} onOpen={onOpen === null ? null : open} />
+      )}
       <span className={tone}>
         <span aria-hidden="true">{sign}</span>
         {words.standings[standing]}
@@ -37,11 +49,13 @@ export function AnswerCell({ cell, onOpen }: { cell: TableCell; onOpen: OpenPass
   );
 }
 
-function Said({ answer, onOpen }: { answer: TableAnswer; onOpen: OpenPassage }) {
+type Open = ((citation: Citation) => void) | null;
+
+function Said({ answer, onOpen }: { answer: TableAnswer; onOpen: Open }) {
   const [whole, setWhole] = useState(false);
   const { lead, rest } = cellText(answer);
   const beginning = beginningOf(rest, lead === "" ? LONGEST : LONGEST_BELOW);
-  const marks = <Footnotes footnotes={footnotesOf(answer)} onOpen={onOpen} />;
+  const marks = <Footnotes answer={answer} onOpen={onOpen} />;
   return (
     <>
       {lead !== "" && (
@@ -65,14 +79,14 @@ function Said({ answer, onOpen }: { answer: TableAnswer; onOpen: OpenPassage }) 
   );
 }
 
-function Footnotes({ footnotes, onOpen }: { footnotes: readonly Citation[]; onOpen: OpenPassage }) {
+function Footnotes({ answer, onOpen }: { answer: TableAnswer; onOpen: Open }) {
   const card = useId();
   const [previewed, setPreviewed] = useState<Previewed | null>(null);
   const hide = useCallback(() => setPreviewed(null), []);
   return (
     <>
-      {footnotes.map((citation, at) => {
-        const standing = standingOf(citation, false);
+      {footnotesOf(answer).map((citation, at) => {
+        const standing = standingOf(citation, isQuoted(citation, answer));
         return (
           <FootnoteMark
             key={citation.index}

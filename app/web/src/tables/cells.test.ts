@@ -34,6 +34,24 @@ test("the lead and what follows have no marks; a number in brackets of the docum
   });
 });
 
+test("what only repeats the lead is not said twice", () => {
+  expect(
+    cellText(
+      answer(
+        "**May 2023** [1]\n\n> May 2023 [1]",
+        [
+          [1, 13],
+          [1, 29],
+        ],
+        "May 2023",
+      ),
+    ),
+  ).toEqual({
+    lead: "May 2023",
+    rest: "",
+  });
+});
+
 test("without a lead all of it is the text", () => {
   expect(cellText(answer("> It is **blue**. [1]\n\n> Or green.", [[1, 18]]))).toEqual({
     lead: "",
@@ -63,11 +81,16 @@ test("a long text begins with whole words, and a short one is whole", () => {
   expect(beginningOf("😀".repeat(30), 20)).toBe(`${"😀".repeat(20)}…`);
 });
 
-test("how a cell stands tells a confirmed answer from others", () => {
-  const standing = (state: TableCell["state"], verified = false) =>
-    standingOfCell({ state, error: null, answer: { verified } as TableAnswer });
+test("how a cell stands tells a confirmed answer from a quote, and both from others", () => {
+  const text = "**Ohio** [1]\n\n> It is governed by\n> the laws of Ohio. [1]";
+  const standing = (state: TableCell["state"], verified = false, passage = "Of other laws.") => {
+    const cites = [{ ...cited(1, 9), cited_text: passage }];
+    const found = { ...answer(text, [], "Ohio"), verified, citations: cites } as unknown as TableAnswer;
+    return standingOfCell({ state, error: null, answer: found });
+  };
 
   expect(standing("answered", true)).toBe("confirmed");
+  expect(standing("answered", false, "governed  by the\nlaws of Ohio.")).toBe("exact");
   expect(standing("answered")).toBe("unconfirmed");
   expect(standing("unsure", true)).toBe("unsure");
   expect(standing("refused")).toBe("unanswered");

@@ -2,7 +2,15 @@
 import type { AnswerTable, AnswerTablePage, Citation, TableAnswer, TableCell } from "../api/types";
 import { segmentsOf } from "../ask/segments";
 
-export type Standing = "confirmed" | "unconfirmed" | "unsure" | "unanswered" | "failed" | "waiting" | "asking";
+export type Standing =
+  | "confirmed"
+  | "exact"
+  | "unconfirmed"
+  | "unsure"
+  | "unanswered"
+  | "failed"
+  | "waiting"
+  | "asking";
 
 export interface CellText {
   /** The line that gives the answer in a few words; "" without one. */
@@ -14,27 +22,35 @@ export interface CellText {
 const OPEN: ReadonlySet<TableCell["state"]> = new Set(["waiting", "asking"]);
 
 export function standingOfCell({ state, answer }: TableCell): Standing {
-  if (state === "answered") return answer?.verified === true ? "confirmed" : "unconfirmed";
+  if (state === "answered" && answer !== null) {
+    if (answer.verified) return "confirmed";
+    return footnotesOf(answer).every((one) => isQuoted(one, answer)) ? "exact" : "unconfirmed";
+  }
+  if (state === "answered") return "unconfirmed";
   return state === "refused" ? "unanswered" : state;
 }
 
 /** The text of an answer: without the marks of its footnotes, and without Markdown's of bold and of quotations. */
 export function cellText(answer: Pick<TableAnswer, "answer" | "citations" | "value">): CellText {
-  const text = segmentsOf(answer.answer, citedBy(answer))
-    .map((one, at, all) => {
-      if (one.kind === "mark") return "";
-      return all[at + 1]?.kind === "mark" ? one.text.trimEnd() : one.text;
-    })
-    .join("");
-  const [first = "", ...others] = text.split(/\n{2,}/);
+  const [first = "", ...others] = withoutMarks(answer).split(/\n{2,}/);
   const leads = answer.value !== null && first.startsWith("**");
-  return { lead: leads ? plain(first) : "", rest: plain((leads ? others : [first, ...others]).join("\n\n")) };
+  const lead = leads ? plain(first) : "";
+  const rest = plain((leads ? others : [first, ...others]).join("\n\n"));
+  return { lead, rest: rest === lead ? "" : rest };
 }
 
 /** The footnotes, each once, in the order in which the answer names them. */
 export function footnotesOf(answer: Pick<TableAnswer, "citations">): Citation[] {
   const ordered = citedBy(answer).toSorted((one, other) => one.answer_start - other.answer_start);
   return [...new Map(ordered.map((one) => [one.index, one])).values()];
+}
+
+/** Whether the answer has the words of a footnote's passage as they stand there. */
+export function isQuoted(
+  { cited_text: passage }: Citation,
+  answer: Pick<TableAnswer, "answer" | "citations">,
+): boolean {
+  return spaced(plain(withoutMarks(answer))).includes(spaced(plain(passage)));
 }
 
 /** A text's beginning of at most so many characters, up to a word's end; null where all of it is no longer. */
@@ -69,6 +85,19 @@ export function isSettled({ rows }: Pick<AnswerTablePage, "rows">): boolean {
 
 function citedBy({ citations }: Pick<TableAnswer, "citations">): Citation[] {
   return citations as unknown as Citation[];
+}
+
+function withoutMarks(answer: Pick<TableAnswer, "answer" | "citations">): string {
+  return segmentsOf(answer.answer, citedBy(answer))
+    .map((one, at, all) => {
+      if (one.kind === "mark") return "";
+      return all[at + 1]?.kind === "mark" ? one.text.trimEnd() : one.text;
+    })
+    .join("");
+}
+
+function spaced(text: string): string {
+  return text.replace(/\s+/g, " ");
 }
 
 function plain(text: string): string {

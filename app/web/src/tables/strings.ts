@@ -6,6 +6,7 @@ import type { Standing } from "./cells";
 
 const standings: Record<Standing, string> = {
   confirmed: "Confirmed",
+  exact: "Word for word",
   unconfirmed: "Not confirmed",
   unsure: "Unsure",
   unanswered: "No answer found",
