@@ -62,7 +62,7 @@ def url(server: ForkedServer) -> str:
 async def test_a_table_is_made_fills_opens_its_footnotes_and_is_downloaded(
     open_page: Opening, tenant: Tenant, folder: Path, tmp_path: Path
 ) -> None:
-    files = {"harbour.txt": HARBOUR, "the log.pdf": LOG}
+    files: dict[str, str | bytes] = {"harbour.txt": HARBOUR, "the log.pdf": LOG}
     names = dict(reversed([(tenant.upload(name, text), name) for name, text in files.items()]))
     tenant.upload("other.txt", "Nobody asks about this.")
     page = await open_page(tenant, "#/documents")
