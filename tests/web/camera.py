@@ -14,6 +14,9 @@ from tests.web.looking import STILL
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+LOOK_SECONDS = 0.1
+_WIDTHS = {1280: 800, 390: 844}
+"""Widths and heights of the window, in CSS pixels."""
 _MOST_BYTES = 120_000
 _COLOURS = 256
 
@@ -79,3 +82,10 @@ def ask(page: "Page", question: str) -> None:
     field.press("Enter")
     page.get_by_role("button", name="Stop", exact=True).wait_for()
     page.get_by_role("button", name="Ask", exact=True).wait_for()
+
+
+def endings() -> Iterator[tuple[str, str, int, int]]:
+    """Light and dark, on a desktop and on a phone: the end of a picture's name, the scheme, width and height."""
+    for scheme in ("light", "dark"):
+        for width, height in _WIDTHS.items():
+            yield scheme if width == max(_WIDTHS) else f"{scheme}-{width}", scheme, width, height

@@ -10,15 +10,16 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from tests.web.camera import Camera, ask
+from tests.web.camera import LOOK_SECONDS, Camera, ask, endings
 from tests.web.looking import STILL
+from tests.web.pictured_changes import change, fill
 from tests.web.two_weeks import Clock, Scene, add, scene, use
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from app.server.state import State
 
 _BROWSERS = ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome")
-_LOOK_SECONDS = 0.1
 
 
 def application(data_dir: Path) -> "AbstractContextManager[State]":
@@ -69,7 +69,7 @@ def serving(data_dir: Path) -> Iterator[httpx.Client]:
                         if http.get("/readyz").status_code == 200:
                             break
                     except httpx.TransportError:
-                        time.sleep(_LOOK_SECONDS)
+                        time.sleep(LOOK_SECONDS)
                 yield http
         finally:
             server.should_exit = True
@@ -93,67 +93,6 @@ def photograph_wording(camera: Camera) -> None:
         camera.take(page, "worded-light")
 
 
-_FERRY = Path("app/web/src/assets/the-aldey-ferry.md")
-_FARE = "What does a return ticket cost?"
-
-
-def change(http: httpx.Client, camera: Camera, clock: Clock) -> None:
-    """A document that changes: its versions compared, a footnote that turned, a watched question, two that disagree."""
-    clock.ahead_s = 0.0
-    told = _FERRY.read_text(encoding="utf-8")
-    add(http, {_FERRY.name: told.encode()})
-    (document,) = http.get("/v1/documents").json()["data"]
-    with camera.page("light") as page:
-        ask(page, _FARE)
-        page.get_by_role("button", name="Watch", exact=True).click()
-        page.get_by_role("link", name="Watched").last.wait_for()
-        asked = page.url.partition("/#")[2]
-        _until(lambda: [watch["state"] for watch in http.get("/v1/watches").json()["data"]] == ["current"])
-        raised = told.replace("costs 8 euros", "costs 9 euros")
-        body = {"text": raised, "filename": _FERRY.name, "wait": 30}
-        http.put(f"/v1/documents/{document['id']}", json=body).raise_for_status()
-        _until(lambda: http.get("/v1/watches").json()["data"][0]["changed_at"] is not None)
-        camera.go(page, f"#{asked}", ".ask-turn a.ask-mark")
-        _until(lambda: _turned(page))
-        page.locator("a.ask-mark.doubtful").first.hover()
-        page.get_by_role("tooltip").wait_for()
-        camera.take(page, "altered-light")
-        photograph_watches(camera)
-        camera.go(page, "#/documents", ".documents-table tbody tr")
-        page.get_by_role("button", name=f"Details of {_FERRY.name}").click()
-        page.get_by_role("button", name="What changed since version 1").click()
-        page.locator(".compared ins").first.wait_for()
-        page.locator(".compared").first.scroll_into_view_if_needed()
-        camera.take(page, "compared-light")
-        other = "The fares of the Aldey ferry\n\nA return ticket costs 10 euros and is valid for two months.\n"
-        add(http, {"fares-of-the-summer.md": other.encode()})
-        camera.go(page, "#/", ".ask-composer")
-        ask(page, _FARE)
-        camera.take(page, "disagree-light")
-
-
-def photograph_watches(camera: Camera) -> None:
-    """The watched question with what changed, in all lights and widths."""
-    for ending, scheme, width, height in _endings():
-        with camera.page(scheme, width=width, height=height) as page:
-            camera.go(page, "#/watches", ".watch-sides ins")
-            camera.take(page, f"watched-{ending}")
-
-
-def _turned(page: "Page") -> bool:
-    """Whether the answer, opened anew, has a footnote whose passage was altered."""
-    page.reload()
-    page.locator(".ask-turn a.ask-mark").first.wait_for()
-    return page.locator("a.ask-mark.doubtful").count() > 0
-
-
-def _until(so: Callable[[], bool]) -> None:
-    while not so():
-        time.sleep(_LOOK_SECONDS)
-
-
-_WIDTHS = {1280: 800, 390: 844}
-"""Widths and heights of the window, in CSS pixels."""
 _ADMINISTRATION = {
     "overview": "[data-chart=overview] canvas",
     "keys": "table tbody tr",
@@ -169,16 +108,9 @@ _ADMINISTRATION = {
 }
 
 
-def _endings() -> Iterator[tuple[str, str, int, int]]:
-    """Light and dark, on a desktop and on a phone: the end of a picture's name, the scheme, width and height."""
-    for scheme in ("light", "dark"):
-        for width, height in _WIDTHS.items():
-            yield scheme if width == max(_WIDTHS) else f"{scheme}-{width}", scheme, width, height
-
-
 def photograph(camera: Camera, shown: Scene) -> None:
-    """The pictures of all screens but the watched questions, which need a document that changes."""
-    for ending, scheme, width, height in _endings():
+    """The pictures of all screens but those of `pictured_changes`."""
+    for ending, scheme, width, height in endings():
         with camera.page(scheme, width=width, height=height) as page:
             photograph_answer(camera, page, shown, ending=ending)
             camera.go(page, "#/documents", ".documents-table tbody tr")
@@ -228,7 +160,7 @@ def main() -> None:
     parser.add_argument(
         "--wording", action="store_true", help="Instead: an answer that the model in FOOTNOTE_GENERATOR words."
     )
-    parser.add_argument("--changes", action="store_true", help="Instead: a document that gets another version.")
+    parser.add_argument("--changes", action="store_true", help="Instead: a document that changes, and a table.")
     given = parser.parse_args()
     time.time = clock = Clock()  # before anything of the application is imported, which keeps the function it finds
     from playwright.sync_api import sync_playwright
@@ -250,7 +182,9 @@ def main() -> None:
             if given.wording:
                 photograph_wording(camera)
             elif given.changes:
-                change(http, camera, clock)
+                clock.ahead_s = 0.0
+                change(http, camera)
+                fill(http, camera)
             else:
                 photograph(camera, shown)
             browser.close()

@@ -67,6 +67,7 @@ async def test_screens_of_a_signed_in_user_have_no_accessibility_violations(
     for place, waited in (
         (f"#/documents/{log}", ".textLayer span"),
         ("#/usage", "[data-chart=cost] canvas"),
+        ("#/tables", "form textarea"),
         ("#/documents", ".documents-table tbody tr"),
     ):
         await page.goto(f"{url}/{place}")

@@ -7,9 +7,10 @@ from typing import Any
 
 import httpx
 
+from tests.web.camera import LOOK_SECONDS
+
 _DAY = 86_400.0
 _WEEKS = 14 * _DAY
-_LOOK_SECONDS = 0.1
 
 
 class Clock:
@@ -108,7 +109,7 @@ def add(http: httpx.Client, files: dict[str, bytes], **fields: str) -> None:
         data = {"wait": "30", **fields}
         body = http.post("/v1/documents", files={"file": (name, content)}, data=data).json()
         while body["status"] not in {"indexed", "failed"}:
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(LOOK_SECONDS)
             body = http.get(f"/v1/documents/{body['id']}").json()
         print(f"  {name}: {body['status']}")
 

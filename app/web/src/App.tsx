@@ -19,6 +19,8 @@ import { WatchedLink } from "./watches/WatchedLink";
 const DocumentsScreen = lazy(() => import("./documents/DocumentsScreen"));
 const ViewerScreen = lazy(() => import("./viewer/ViewerScreen"));
 const UsageScreen = lazy(() => import("./usage/UsageScreen"));
+const TablesScreen = lazy(() => import("./tables/TablesScreen"));
+const TableScreen = lazy(() => import("./tables/TableScreen"));
 const WatchesScreen = lazy(() => import("./watches/WatchesScreen"));
 const AdminScreen = lazy(() => import("./admin/AdminScreen"));
 
@@ -67,7 +69,7 @@ function Shell() {
         </strong>
         <nav aria-label={t.nav.label}>
           <NavLink to="/" also="/c/" label={t.nav.ask} />
-          <NavLink to="/documents" label={t.nav.documents} />
+          <NavLink to="/documents" also="/tables" label={t.nav.documents} />
           <WatchedLink />
           <NavLink to="/usage" label={t.nav.usage} />
           {session.role === "admin" && <NavLink to="/admin" label={t.nav.admin} />}
@@ -94,6 +96,8 @@ function Shell() {
               <Route path="/c/:id">{({ id }) => <AskScreen conversation={id} />}</Route>
               <Route path="/documents" component={DocumentsScreen} />
               <Route path="/documents/:id">{({ id }) => <ViewerScreen document={id} />}</Route>
+              <Route path="/tables" component={TablesScreen} />
+              <Route path="/tables/:id">{({ id }) => <TableScreen key={id} table={id} />}</Route>
               <Route path="/watches" component={WatchesScreen} />
               <Route path="/usage" component={UsageScreen} />
               <Route path="/admin/*?" component={AdminScreen} />

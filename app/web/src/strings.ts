@@ -1,5 +1,5 @@
 /** Every word the page says, in one place, ready for another language. Each screen's words are in its own file beside it
- * and gathered here. */
+ * and gathered here, but for those of `tables/`, which come with its screens. */
 import { admin } from "./admin/strings";
 import { ask } from "./ask/strings";
 import { documents } from "./documents/strings";

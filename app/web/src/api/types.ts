@@ -65,6 +65,13 @@ export type Cited = Pick<
   Citation,
   "document_id" | "version" | "filename" | "start_char" | "end_char" | "page_start" | "cited_text"
 >;
+/** The same questions, asked of many documents; without its rows. */
+export type AnswerTable = Schemas["AnswerTableBody"];
+/** A table with a page of its rows. */
+export type AnswerTablePage = Schemas["AnswerTablePage"];
+export type TableRow = Schemas["TableRowBody"];
+export type TableCell = Schemas["TableCellBody"];
+export type TableAnswer = Schemas["TableAnswerBody"];
 /** What changed between two versions, by pages. */
 export type Comparison = Schemas["ComparisonBody"];
 /** A change between two versions. */

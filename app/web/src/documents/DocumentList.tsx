@@ -3,6 +3,7 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useMemo, useRef, useState } from "react";
 import type { Collection, Document } from "../api/types";
 import { t } from "../strings";
+import { AskEach } from "../tables/AskEach";
 import { MoreButton } from "../ui/MoreButton";
 import { ProblemNote } from "../ui/ProblemNote";
 import { DocumentTable } from "./DocumentTable";
@@ -65,9 +66,12 @@ export function DocumentList({ view, onView, collections, mayChange, onDetails }
       {chosen.length > 0 && (
         <div className="row bulk">
           <span aria-live="polite">{words.list.selected(chosen.length)}</span>
-          <button type="button" className="danger" onClick={() => remove(chosen)}>
-            {words.list.delete}
-          </button>
+          <AskEach documents={chosen} />
+          {mayChange && (
+            <button type="button" className="danger" onClick={() => remove(chosen)}>
+              {words.list.delete}
+            </button>
+          )}
           <button type="button" className="plain" onClick={() => setSelected(new Set())}>
             {words.list.clear}
           </button>
@@ -88,7 +92,7 @@ export function DocumentList({ view, onView, collections, mayChange, onDetails }
         <DocumentTable
           documents={documents}
           collections={view.collectionId === null && collections.length > 1 ? collections : null}
-          selected={mayChange ? selected : null}
+          selected={selected}
           onSelect={setSelected}
           onDetails={onDetails}
         />

@@ -9,15 +9,15 @@ interface DocumentTableProps {
   documents: readonly Document[];
   /** To name a document's collection; `null` where all are in the same. */
   collections: readonly Collection[] | null;
-  /** The selected ids; `null` where nothing can be done with a selection. */
-  selected: ReadonlySet<string> | null;
+  /** The selected ids. */
+  selected: ReadonlySet<string>;
   onSelect: (selected: ReadonlySet<string>) => void;
   onDetails: (document: Document) => void;
 }
 
 export function DocumentTable({ documents, collections, selected, onSelect, onDetails }: DocumentTableProps) {
   const words = t.documents.list;
-  const all = selected !== null && documents.every(({ id }) => selected.has(id));
+  const all = documents.every(({ id }) => selected.has(id));
 
   function turn(id: string) {
     const next = new Set(selected);
@@ -29,18 +29,16 @@ export function DocumentTable({ documents, collections, selected, onSelect, onDe
     <table className="documents-table">
       <thead>
         <tr>
-          {selected !== null && (
-            <th className="select">
-              <label>
-                <input
-                  type="checkbox"
-                  aria-label={words.selectAll}
-                  checked={all}
-                  onChange={() => onSelect(all ? new Set() : new Set(documents.map(({ id }) => id)))}
-                />
-              </label>
-            </th>
-          )}
+          <th className="select">
+            <label>
+              <input
+                type="checkbox"
+                aria-label={words.selectAll}
+                checked={all}
+                onChange={() => onSelect(all ? new Set() : new Set(documents.map(({ id }) => id)))}
+              />
+            </label>
+          </th>
           <th>{words.name}</th>
           {collections !== null && <th className="wide">{words.collection}</th>}
           <th>{words.status}</th>
@@ -60,7 +58,7 @@ export function DocumentTable({ documents, collections, selected, onSelect, onDe
             collection={
               collections === null ? null : (collections.find(({ id }) => id === document.collection_id)?.name ?? "—")
             }
-            isSelected={selected === null ? null : selected.has(document.id)}
+            isSelected={selected.has(document.id)}
             onTurn={() => turn(document.id)}
             onDetails={() => onDetails(document)}
           />
@@ -73,7 +71,7 @@ export function DocumentTable({ documents, collections, selected, onSelect, onDe
 interface RowProps {
   document: Document;
   collection: string | null;
-  isSelected: boolean | null;
+  isSelected: boolean;
   onTurn: () => void;
   onDetails: () => void;
 }
@@ -82,14 +80,12 @@ function Row({ document, collection, isSelected, onTurn, onDetails }: RowProps) 
   const words = t.documents.list;
   const { filename, counts, bytes, created_at: added } = document;
   return (
-    <tr className={isSelected === true ? "selected" : undefined}>
-      {isSelected !== null && (
-        <td className="select">
-          <label>
-            <input type="checkbox" aria-label={words.select(filename)} checked={isSelected} onChange={onTurn} />
-          </label>
-        </td>
-      )}
+    <tr className={isSelected ? "selected" : undefined}>
+      <td className="select">
+        <label>
+          <input type="checkbox" aria-label={words.select(filename)} checked={isSelected} onChange={onTurn} />
+        </label>
+      </td>
       <td className="name">
         <Link href={`/documents/${document.id}`}>
           <FileName name={filename} />

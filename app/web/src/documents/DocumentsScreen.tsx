@@ -4,6 +4,7 @@ import { useState } from "react";
 import type { Collection, Document } from "../api/types";
 import { useSession } from "../session/session";
 import { t } from "../strings";
+import { AskEach } from "../tables/AskEach";
 import { ProblemNote } from "../ui/ProblemNote";
 import { AddFiles } from "./AddFiles";
 import { CollectionActions } from "./CollectionActions";
@@ -61,9 +62,14 @@ export default function DocumentsScreen() {
         <section aria-label={shown?.name ?? t.documents.collections.all} className="documents-main">
           <div className="collection-head">
             <h2>{shown?.name ?? t.documents.collections.all}</h2>
-            {shown !== null && mayChange && (
-              <CollectionActions collection={shown} onDeleted={() => setView({ ...view, collectionId: null })} />
-            )}
+            <span className="row">
+              {(shown === null ? all : [shown]).some(({ documents }) => documents > 0) && (
+                <AskEach collection={shown} />
+              )}
+              {shown !== null && mayChange && (
+                <CollectionActions collection={shown} onDeleted={() => setView({ ...view, collectionId: null })} />
+              )}
+            </span>
           </div>
           <DocumentList
             view={{ ...view, collectionId: shown?.id ?? null }}

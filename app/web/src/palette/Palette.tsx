@@ -193,6 +193,7 @@ function useActions(): Choice[] {
       navigate("/");
     }),
     ...(session.role === "reader" ? [] : [action("add", words.addFiles, () => navigate("/documents"))]),
+    action("tables", words.tables, () => navigate("/tables")),
     action("usage", words.usage, () => navigate("/usage")),
     ...(session.role === "admin" ? [action("admin", words.admin, () => navigate("/admin"))] : []),
     action("theme", words.theme, turnTheme),

@@ -12,6 +12,7 @@ export const palette = {
   failed: "The documents and conversations could not be searched.",
   newConversation: "New conversation",
   addFiles: "Add files",
+  tables: "Tables: ask each document",
   usage: "Usage",
   admin: "Administration",
   theme: "Light or dark",

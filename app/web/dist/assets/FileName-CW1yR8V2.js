@@ -1,0 +1,1 @@
+import{$ as e,X as t,Y as n}from"./strings-C5SG--ht.js";var r=e(t(),1),i=n();function a({name:e}){let t=0;return e.split(/(?<=[_-])/).map(e=>{let n=t;return t+=e.length,(0,i.jsxs)(r.Fragment,{children:[n>0&&(0,i.jsx)(`wbr`,{}),e]},n)})}export{a as t};

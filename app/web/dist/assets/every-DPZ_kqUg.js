@@ -1,0 +1,1 @@
+import{m as e}from"./strings-C5SG--ht.js";import{a as t}from"./http-D0C6umaj.js";var n=[];function r(r,i,a=!0){return e({queryKey:[r,`every`],queryFn:async({signal:e})=>{let n=[],r=null;do{let a=await t(i,{query:{limit:500,cursor:r},signal:e});n.push(...a.data),r=a.next_cursor}while(r!==null);return n},enabled:a}).data??n}export{r as t};
