@@ -3,8 +3,8 @@
 A question is asked through the selection that answers everyone's (`app.answering.quoting`): first of all documents that
 the caller may read, then of the document alone, as the page asks it. It is kept if both times it is answered, the first
 quote is the sentence that it was made from, and the words marked in it are the answer. Those whose answers count as
-confirmed both times go first. Where fewer than three are, what the document is about is asked of it, too; confirmed, it
-goes before those that are not.
+confirmed both times go first. What the document is about is asked of it before all others, since no model has to read
+for that, and is kept where fewer than three are confirmed; confirmed, it goes before those that are not.
 """
 
 from collections.abc import Callable, Iterable
@@ -72,7 +72,7 @@ def checked(
         meter_of: Makes the meter of a question; it may wait, and close it later.
         whole: Asks what the document is about, which its opening and headings answer; no model reads them. "" for none.
         stopping: Whether to ask no more, for the server stops.
-        on_kept: Called with the confirmed ones so far, each time another one is.
+        on_kept: Called with the confirmed ones so far, each time another is.
 
     Raises:
         BudgetExceeded, StoreUnavailable, StorageFull: A model's call was not reserved, and not made.
@@ -84,6 +84,10 @@ def checked(
     check = _Check(asking, document_id, scope, alone=alone, select=select, meter_of=meter_of)
     kept: list[Suggestion] = []
     likely: list[Suggestion] = []
+    about = check.about(whole, choice=2 * MOST_TRIED) if whole and not stopping() else None
+    sure = (about,) if about is not None and about.confirmed else ()
+    if sure:
+        on_kept(sure)
     for number, proposal in enumerate(proposals):
         if len(kept) == MOST_KEPT or number == MOST_TRIED or stopping():
             break
@@ -96,9 +100,8 @@ def checked(
             likely.append(found)
             continue
         kept.append(found)
-        on_kept(tuple(kept))
-    about = check.about(whole, choice=2 * MOST_TRIED) if whole and len(kept) < MOST_KEPT and not stopping() else None
-    room = MOST_KEPT - (about is not None and about.confirmed)
+        on_kept((*kept, *sure)[:MOST_KEPT])
+    room = MOST_KEPT - len(sure)
     for found in likely:
         if len(kept) < room and not any(_overlap(found.quote, one.quote) for one in kept):
             kept.append(found)

@@ -173,14 +173,26 @@ def test_what_the_document_is_about_goes_before_what_is_not_confirmed() -> None:
     assert kept == [["When 2 sure", whole, "When 0"], ["When 2 sure", "When 0", "When 1"]]
 
 
-def test_where_three_are_left_it_is_not_asked_what_it_is_about() -> None:
+def test_what_it_is_about_is_shown_at_once_and_gives_way_to_three_that_are_confirmed() -> None:
+    whole = "What is it about?"
+
     def answer(asked: Question) -> Selection:
+        if asked.text == whole:
+            return selection(highlight=None)
         at = 29 * int(asked.text.split()[-1])
         return selection(span=Span(at, at + 28), highlight=Span(at + 23, at + 27))
 
-    kept, _ = check(answer, *[proposal(f"When {at}", at) for at in range(3)], whole="What is it about?")
+    shown: list[list[str]] = []
+    kept, asked = check(
+        answer,
+        *[proposal(f"When {at}", at) for at in range(3)],
+        whole=whole,
+        on_kept=lambda so_far: shown.append([one.question for one in so_far]),
+    )
 
-    assert [one.question for one in kept] == ["When 0", "When 1", "When 2"]
+    assert asked[0].text == whole
+    assert shown == [[whole], ["When 0", whole], ["When 0", "When 1", whole], ["When 0", "When 1", "When 2"]]
+    assert [one.question for one in kept] == shown[-1]
 
 
 def test_at_most_three_are_kept_none_of_the_same_sentence() -> None:

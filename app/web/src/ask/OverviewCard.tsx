@@ -5,6 +5,7 @@ import { request } from "../api/http";
 import type { Document, Overview } from "../api/types";
 import { t } from "../strings";
 import "./overviewCard.css";
+import { inSeenOrder } from "./seenOrder";
 import { useAskAbout } from "./useAskAbout";
 
 const POLL_MS = 1000;
@@ -17,7 +18,11 @@ export function OverviewCard({ document }: { document: Document }) {
   const version = document.live_version;
   const overview = useQuery({
     queryKey: ["documents", "overview", document.id, version],
-    queryFn: ({ signal }) => request<Overview>(`v1/documents/${encodeURIComponent(document.id)}/overview`, { signal }),
+    queryFn: async ({ signal, client, queryKey }) => {
+      const found = await request<Overview>(`v1/documents/${encodeURIComponent(document.id)}/overview`, { signal });
+      const before = client.getQueryData<Overview>(queryKey)?.questions ?? [];
+      return { ...found, questions: inSeenOrder(before, found.questions) };
+    },
     enabled: version !== null,
     refetchInterval: ({ state }) => waiting(state.data),
   });
