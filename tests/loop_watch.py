@@ -3,6 +3,8 @@
 Wall-clock time says little on a busy machine. So a hold is counted in processor time of the thread that holds, and the
 time that the watching thread waited for a processor does not count as waiting for the interpreter. Nor does the time
 that a virtual machine's host gave to others: it stops one processor for a tenth of a second while the other goes on.
+A host may also slow a processor without saying so: what looks like a hold is counted in what the processor would have
+taken at its best, by a piece of work that is always the same.
 
 A look lets go of the interpreter nowhere. A thread that only computes gives it back every 5 ms
 (`sys.getswitchinterval`), and a look that opened and read a file by Python's means waited for it five times and more:
@@ -29,6 +31,7 @@ LOOP = "the event loop"
 """What a hold of the loop is of; others are of the interpreter, by a thread."""
 _TICK_S = 0.005
 _COUNTED_AFTER_S = 0.03  # stolen time is counted at ticks of the clock, 4 to 10 ms apart
+_TRIALS, _TURNS = 5, 20_000  # half a millisecond each
 _STOLEN = 7  # of the numbers of /proc/stat's first line
 _CLIENTS = ("MainThread", "schemathesis")
 """How names of threads begin that send requests in the same process."""
@@ -95,6 +98,26 @@ class ElsewhereExtractor:
             return self._extractor.extract(path, filename=filename, password=password)
 
 
+class Processor:
+    """How fast the processor is now, measured by the time that a loop of Python's takes."""
+
+    def __init__(self) -> None:
+        self._best = min(self._measured() for _ in range(_TRIALS))
+
+    def slowness(self) -> float:
+        """How many times as long as at its best it takes now, at least 1."""
+        now = sorted(self._measured() for _ in range(_TRIALS))
+        self._best = min(self._best, now[0])
+        return now[_TRIALS // 2] / self._best
+
+    @staticmethod
+    def _measured() -> float:
+        began = time.thread_time()
+        for _ in range(_TURNS):
+            pass
+        return time.thread_time() - began
+
+
 class LoopWatch:
     """A thread that asks the loop to answer again and again, and notes when it does not.
 
@@ -109,12 +132,15 @@ class LoopWatch:
         longest_s: float = LONGEST_S,
         elsewhere: WorkElsewhere | None = None,
         on_hold: Callable[[Hold], None] = lambda _hold: None,
+        slowness: Callable[[], float] | None = None,
     ) -> None:
         """Watch `loop`, which runs in the calling thread; work noted in `elsewhere` is no hold.
 
-        `on_hold` is called with each hold, in the watching thread.
+        `on_hold` is called with each hold, in the watching thread; `slowness` says how many times as long as at its
+        best the processor takes now.
         """
         self._loop = loop
+        self._slowness = slowness or Processor().slowness
         self._on_hold = on_hold
         self._elsewhere = elsewhere or WorkElsewhere()
         self._longest_s = longest_s
@@ -165,7 +191,7 @@ class LoopWatch:
             while not self._tick(lambda: self._answered.wait(_TICK_S)) and not self._over.is_set():
                 if not where and _clock(self._served_by) - began > self._longest_s / 2:
                     where = _stack(self._served_by)
-            worked = _clock(self._served_by) - began
+            worked = self._at_best(_clock(self._served_by) - began)
             self.longest_s = max(self.longest_s, worked)
             if worked > self._longest_s:
                 self._note(Hold(LOOP, worked, where))
@@ -184,10 +210,14 @@ class LoopWatch:
         if late - (now.waited - last.waited) > self._longest_s and late - self._waited_since(last) > self._longest_s:
             elsewhere = self._elsewhere.since(before.at)
             for ident, name in self._others().items():
-                worked = now.clocks.get(ident, 0.0) - before.clocks.get(ident, 0.0)
+                worked = self._at_best(now.clocks.get(ident, 0.0) - before.clocks.get(ident, 0.0))
                 if worked > self._longest_s and ident not in elsewhere:
                     self._note(Hold(f"the interpreter, by {name},", worked, _stack(ident)))
         return happened
+
+    def _at_best(self, worked: float) -> float:
+        """Seconds of work, where they are too many: as many as the processor would have taken at its best."""
+        return worked / self._slowness() if worked > self._longest_s else worked
 
     def _waited_since(self, look: _Look) -> float:
         """The seconds of waiting since a look, once the kernel has counted them all."""

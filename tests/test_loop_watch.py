@@ -5,9 +5,10 @@ import hashlib
 import re
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 
-from tests.loop_watch import LoopWatch, WorkElsewhere
+from tests.loop_watch import LoopWatch, Processor, WorkElsewhere
 
 
 def work(seconds: float) -> None:
@@ -16,11 +17,13 @@ def work(seconds: float) -> None:
         pass
 
 
-def watched(coroutine, elsewhere: WorkElsewhere | None = None) -> LoopWatch:
+def watched(
+    coroutine, elsewhere: WorkElsewhere | None = None, slowness: Callable[[], float] | None = None
+) -> LoopWatch:
     """The watch, once it has looked again after the work of `coroutine`, whose threads may live on until then."""
 
     async def run() -> LoopWatch:
-        with LoopWatch(asyncio.get_running_loop(), elsewhere=elsewhere).watching() as watch:
+        with LoopWatch(asyncio.get_running_loop(), elsewhere=elsewhere, slowness=slowness).watching() as watch:
             await asyncio.sleep(0.05)
             await coroutine()
             looked = watch.asked
@@ -47,6 +50,21 @@ def test_work_on_the_loop_is_a_hold_and_says_where():
     assert hold.what == "the event loop"
     assert hold.seconds > 0.2
     assert "in work" in hold.where
+
+
+def test_work_is_counted_as_what_a_processor_at_its_best_would_take():
+    async def busy() -> None:
+        work(0.3)
+
+    assert watched(busy, slowness=lambda: 4.0).holds == []
+    (hold,) = watched(busy, slowness=lambda: 2.0).holds
+    assert 0.1 < hold.seconds < 0.3
+
+
+def test_a_processor_is_never_faster_than_its_best():
+    processor = Processor()
+
+    assert all(processor.slowness() >= 1 for _ in range(20))
 
 
 def test_short_work_is_none():
