@@ -60,8 +60,8 @@ class DocumentOverviewBody(ResponseBody):
         description="Its opening or abstract, and its main headings, each quoted exactly."
     )
     questions: list[SuggestedQuestionBody] = Field(
-        description="At most three questions that it answers, the confirmed first; each was asked of it. Where rules "
-        "find fewer, the last is what the document is about."
+        description="At most three questions that it answers, the confirmed first; each was asked of it. Where fewer "
+        "than three are confirmed, one asks what the document is about."
     )
     state: Literal["preparing", "ready", "unavailable", "unasked"] = Field(
         description="`preparing`: more questions are being found, ask again in a second; `ready`: these are all, often "

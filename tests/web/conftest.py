@@ -76,7 +76,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def url(server: ForkedServer) -> str:
     """Where the page is."""
     return str(server.http.base_url).rstrip("/")

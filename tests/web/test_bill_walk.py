@@ -35,12 +35,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedServer]:
 
 
 @pytest.fixture
-def url(server: ForkedServer) -> str:
-    """Where the page is."""
-    return str(server.http.base_url).rstrip("/")
-
-
-@pytest.fixture
 def footnote(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> CommandLine:

@@ -45,12 +45,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedServer]:
         server.close()
 
 
-@pytest.fixture(scope="module")
-def url(server: ForkedServer) -> str:
-    """Where its page is."""
-    return str(server.http.base_url).rstrip("/")
-
-
 def generations(http: httpx.Client) -> dict[int, dict[str, Any]]:
     return {one["id"]: one for one in http.get("/v1/admin/generations").json()["data"]}
 

@@ -52,12 +52,6 @@ def server(folder: Path) -> Iterator[ForkedServer]:
         yield server
 
 
-@pytest.fixture
-def url(server: ForkedServer) -> str:
-    """Where the page is."""
-    return str(server.http.base_url).rstrip("/")
-
-
 @needs_axe
 async def test_a_table_is_made_fills_opens_its_footnotes_and_is_downloaded(
     open_page: Opening, tenant: Tenant, folder: Path, tmp_path: Path

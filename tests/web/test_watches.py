@@ -50,12 +50,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedServer]:
         yield server
 
 
-@pytest.fixture
-def url(server: ForkedServer) -> str:
-    """Where the page is."""
-    return str(server.http.base_url).rstrip("/")
-
-
 @needs_axe
 async def test_a_changed_document_turns_its_footnote_and_rings_where_its_question_is_watched(
     open_page: Opening, tenant: Tenant

@@ -318,16 +318,21 @@ def table(figures: Figures) -> str:
     )
 
 
-def main() -> None:
-    """Measure and print; exit 1 below .98 of right states."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def read_arguments(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, list[tuple[str, str]]]:
+    """The arguments of a bench over these texts, and the texts; `show` is how many mistakes to print."""
     parser.add_argument("data", type=Path)
     parser.add_argument("--documents", type=int, default=100)
-    parser.add_argument("--without-old", action="store_true", help="as where the old text is no longer kept")
     parser.add_argument("--show", type=int, default=0, help="so many mistakes are printed")
     arguments = parser.parse_args()
     with ChildExtractor(soffice=find_soffice()) as extractor:
-        texts = texts_of(arguments.data, extractor, most=arguments.documents)
+        return arguments, texts_of(arguments.data, extractor, most=arguments.documents)
+
+
+def main() -> None:
+    """Measure and print; exit 1 below .98 of right states."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--without-old", action="store_true", help="as where the old text is no longer kept")
+    arguments, texts = read_arguments(parser)
     figures = measure(texts, without_old=arguments.without_old, show=arguments.show)
     sys.stdout.write(f"{len(texts)} documents\n{table(figures)}\n")
     if figures.states["all"] < 0.98 * figures.passages["all"]:

@@ -10,13 +10,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
-from ingestion.child_extractor import ChildExtractor, find_soffice
 from ingestion.comparison import DifferenceKind, TextComparison, TextDifference, compare
 from ingestion.revisions import PassageState
 from retrieval.types import Span
-from tests.bench.ingest.ageing import EditedText, Expected, texts_of
+from tests.bench.ingest.ageing import EditedText, Expected, read_arguments
 
 _TELLINGS: dict[PassageState, set[DifferenceKind | None]] = {
     PassageState.CURRENT: {None, DifferenceKind.MOVED},
@@ -98,12 +96,7 @@ def measure(texts: Sequence[tuple[str, str]], *, show: int) -> Told:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--documents", type=int, default=100)
-    parser.add_argument("--show", type=int, default=0, help="so many mistakes are printed")
-    arguments = parser.parse_args()
-    with ChildExtractor(soffice=find_soffice()) as extractor:
-        texts = texts_of(arguments.data, extractor, most=arguments.documents)
+    arguments, texts = read_arguments(parser)
     sys.stdout.write(f"{len(texts)} documents\n{measure(texts, show=arguments.show).table()}\n")
 
 

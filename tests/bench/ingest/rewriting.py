@@ -13,14 +13,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
-from ingestion.child_extractor import ChildExtractor, find_soffice
 from ingestion.comparison import DifferenceKind, TextComparison, compare
 from retrieval.sentences import unit_spans
 from retrieval.types import Span
 from retrieval.words import word_spans
-from tests.bench.ingest.ageing import Words, reworded, texts_of
+from tests.bench.ingest.ageing import Words, read_arguments, reworded
 
 _LEAST_WORDS = 4  # of a sentence that is asked about
 _LONGEST_RUN = 2  # sentences that are edited alike
@@ -124,12 +122,7 @@ def _meet(one: Span | None, other: Span | None) -> bool:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--documents", type=int, default=100)
-    parser.add_argument("--show", type=int, default=0, help="so many mistakes are printed")
-    arguments = parser.parse_args()
-    with ChildExtractor(soffice=find_soffice()) as extractor:
-        texts = texts_of(arguments.data, extractor, most=arguments.documents)
+    arguments, texts = read_arguments(parser)
     passages, right, left = Counter[str](), Counter[str](), arguments.show
     seconds = 0.0
     for number, (file, text) in enumerate(texts):

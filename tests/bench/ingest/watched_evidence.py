@@ -10,11 +10,9 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from app.watches.evidence import AnswerEvidence, differences
-from ingestion.child_extractor import ChildExtractor, find_soffice
-from tests.bench.ingest.ageing import EditedText, texts_of
+from tests.bench.ingest.ageing import EditedText, read_arguments
 
 _TAKES_NOT = re.compile(r"\b(is|are|was|were|may|must|shall|will|can|should)\b(?! not\b)")
 _ALREADY = re.compile(r"\b(?:no|not|never|none|nor|neither|without|cannot)\b", re.IGNORECASE)
@@ -42,12 +40,7 @@ def evidence(text: str, *, version: int) -> AnswerEvidence:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--documents", type=int, default=100)
-    parser.add_argument("--show", type=int, default=0, help="so many of each surprise are printed")
-    arguments = parser.parse_args()
-    with ChildExtractor(soffice=find_soffice()) as extractor:
-        texts = texts_of(arguments.data, extractor, most=arguments.documents)
+    arguments, texts = read_arguments(parser)
     passages, events = Counter[str](), Counter[str]()
     kinds, shown = Counter[tuple[str, str]](), Counter[str]()
     for number, (file, text) in enumerate(texts):

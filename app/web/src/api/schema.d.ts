@@ -2977,7 +2977,7 @@ export interface components {
       summary: components["schemas"]["SummaryQuoteBody"][];
       /**
        * Questions
-       * @description At most three questions that it answers, the confirmed first; each was asked of it. Where rules find fewer, the last is what the document is about.
+       * @description At most three questions that it answers, the confirmed first; each was asked of it. Where fewer than three are confirmed, one asks what the document is about.
        */
       questions: components["schemas"]["SuggestedQuestionBody"][];
       /**

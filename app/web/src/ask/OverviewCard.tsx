@@ -5,7 +5,7 @@ import { request } from "../api/http";
 import type { Document, Overview } from "../api/types";
 import { t } from "../strings";
 import "./overviewCard.css";
-import { inSeenOrder } from "./seenOrder";
+import { withNew } from "./shownQuestions";
 import { useAskAbout } from "./useAskAbout";
 
 const POLL_MS = 1000;
@@ -21,7 +21,7 @@ export function OverviewCard({ document }: { document: Document }) {
     queryFn: async ({ signal, client, queryKey }) => {
       const found = await request<Overview>(`v1/documents/${encodeURIComponent(document.id)}/overview`, { signal });
       const before = client.getQueryData<Overview>(queryKey)?.questions ?? [];
-      return { ...found, questions: inSeenOrder(before, found.questions) };
+      return { ...found, questions: withNew(before, found.questions) };
     },
     enabled: version !== null,
     refetchInterval: ({ state }) => waiting(state.data),
