@@ -1,12 +1,14 @@
 """Finds the questions that a document answers, in one background thread, and keeps them with its version.
 
-Nothing is computed until somebody looks at a document, so a collection that is only filled costs nothing. One document
-is worked on at a time, and each of its questions waits while answers are being prepared.
+Nothing is computed until somebody looks at a document, so a collection that is only filled costs nothing. One question
+is asked at a time, and waits while answers are being prepared. What a document is about is asked before the next draft
+of any other, so that it need not wait for them.
 """
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,11 +22,11 @@ from app.db.contents import ContentRepository
 from app.db.suggestions import KeptQuestion, SuggestionRepository
 from app.errors import NotFound
 from app.ids import new_id
-from app.suggestions.checking import MOST_TRIED, Suggestion, checked
+from app.suggestions.checking import MOST_TRIED, DocumentCheck, Suggestion, checked
 from app.suggestions.drafting import MOST_CHUNKS, asks_for_whole, proposals
 from app.telemetry.logs import logger
 from app.types import Principal
-from retrieval.types import Scope
+from retrieval.types import Chunk, Scope
 
 State = Literal["preparing", "ready", "unavailable", "unasked"]
 
@@ -52,6 +54,20 @@ class Suggestions:
     questions: tuple[KeptQuestion, ...] = ()
 
 
+@dataclass(slots=True)
+class _Begun:
+    """A version that was asked what it is about, and whose drafts come next; `shown` are the confirmed ones so far."""
+
+    check: DocumentCheck
+    scope: Scope  # all that its principal may read
+    about: Suggestion | None
+    shown: tuple[KeptQuestion, ...] = ()
+
+    def show(self, found: tuple[Suggestion, ...]) -> None:
+        """Show the questions found so far: a newcomer need not wait for the last."""
+        self.shown = tuple(map(_kept, found))
+
+
 class Suggester:
     """Suggested questions of all documents. Safe in several threads.
 
@@ -77,7 +93,7 @@ class Suggester:
         self._answerer = answerer
         self._waiting: dict[_Key, Principal] = {}  # in their order
         self._failed: TTLCache[_Key, None, float] = TTLCache(_MOST_WAITING, _RETRY_SECONDS)
-        self._so_far: tuple[_Key, tuple[KeptQuestion, ...]] | None = None  # of the one that is worked on
+        self._begun: dict[_Key, _Begun] = {}  # of those that wait, in the same order
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -107,11 +123,10 @@ class Suggester:
                 return Suggestions("unasked")
             if self._answerer() is not None and not self._stopping.is_set() and len(self._waiting) < _MOST_WAITING:
                 self._waiting.setdefault(key, principal)
-                self._begin()
+                self._start()
                 self._changed.notify_all()
-            if self._so_far is not None and self._so_far[0] == key:
-                return Suggestions("preparing", self._so_far[1])
-        return Suggestions("preparing")
+            begun = self._begun.get(key)
+            return Suggestions("preparing", () if begun is None else begun.shown)
 
     def close(self) -> None:
         """Find no more, end the question that is being asked, and wait for the thread. Idempotent."""
@@ -124,7 +139,7 @@ class Suggester:
         if self._thread is not None:
             self._thread.join(timeout=_STOP_SECONDS)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="footnote-suggestions", daemon=True)
             self._thread.start()
@@ -133,21 +148,46 @@ class Suggester:
         while not self._stopping.is_set():
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._stopping.is_set())
-                if self._stopping.is_set():
-                    return
-                key, principal = next(iter(self._waiting.items()))
-            failed = not self._found(*key, principal)
-            with self._changed:
-                self._so_far = None
-                self._waiting.pop(key, None)  # only now: meanwhile it is not begun again
-                if failed:
-                    self._failed[key] = None
+            self._begin_all()
+            first = next(iter(self._begun.items()), None)
+            if first is not None and not self._stopping.is_set():
+                with self._attempt(first[0]):
+                    self._ask_drafts(*first)
 
-    def _found(self, document_id: str, version: int, principal: Principal) -> bool:
-        """Find and keep the questions of a version; whether that need not be tried again."""
-        answerer = self._answerer()
-        if answerer is None:
-            return True
+    def _begin_all(self) -> None:
+        """Ask each document that came meanwhile what it is about."""
+        with self._changed:
+            arrived = [(key, principal) for key, principal in self._waiting.items() if key not in self._begun]
+        for key, principal in arrived:
+            if self._stopping.is_set():
+                return
+            answerer = self._answerer()
+            if answerer is None:
+                self._end(key)
+                continue
+            with self._attempt(key):
+                self._begin(key, principal, answerer)
+
+    @contextmanager
+    def _attempt(self, key: _Key) -> Iterator[None]:
+        """A step of a version's work; where it fails, the version is left for later."""
+        try:
+            yield
+        except NotFound:
+            self._end(key)  # it was deleted meanwhile
+        except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
+            logger().warning("suggestions.failed", document=key[0], error=type(error).__name__)
+            self._end(key, failed=True)
+
+    def _end(self, key: _Key, *, failed: bool = False) -> None:
+        with self._changed:
+            self._waiting.pop(key, None)  # only now: meanwhile it is not begun again
+            self._begun.pop(key, None)
+            if failed:
+                self._failed[key] = None
+
+    def _begin(self, key: _Key, principal: Principal, answerer: Answerer) -> None:
+        """Ask what a version is about, and show it where it is confirmed."""
         asking = Question(
             request_id=new_id("req"),
             endpoint=ENDPOINT,
@@ -155,36 +195,37 @@ class Suggester:
             text="",
             scope=Scope(tenant_id=principal.tenant_id, collection_ids=principal.collections),
         )
-        try:
-            stored, _ = self._contents.chunks(document_id, tenant_id=principal.tenant_id, limit=MOST_CHUNKS)
-            chunks = [chunk for chunk in stored if chunk.version == version]
-            found = checked(
-                proposals(chunks, limit=MOST_TRIED),
-                asking=asking,
-                document_id=document_id,
-                alone=self._catalogue.of(asking.scope, limit=1).searchable == 1,
-                select=answerer.selection,
-                meter_of=lambda question: self._opened(question, answerer),
-                whole=asks_for_whole(chunks),
-                stopping=self._stopping.is_set,
-                on_kept=lambda kept: self._show((document_id, version), kept),
-            )
-            if self._stopping.is_set():
-                return True  # what was asked last may have been cut off
-            self._kept.keep(
-                document_id, tenant_id=principal.tenant_id, version=version, questions=list(map(_kept, found))
-            )
-        except NotFound:
-            return True  # it was deleted meanwhile
-        except Exception as error:  # noqa: BLE001 - the thread must outlive any single failure; it is logged
-            logger().warning("suggestions.failed", document=document_id, error=type(error).__name__)
-            return False
-        return True
-
-    def _show(self, key: _Key, found: tuple[Suggestion, ...]) -> None:
-        """Show the questions found so far: a newcomer need not wait for the last."""
+        check = DocumentCheck(
+            asking, key[0], select=answerer.selection, meter_of=lambda question: self._opened(question, answerer)
+        )
+        about = check.about(asks_for_whole(self._chunks(key, principal.tenant_id)))
+        begun = _Begun(check, asking.scope, about)
+        if about is not None and about.confirmed:
+            begun.show((about,))
         with self._changed:
-            self._so_far = (key, tuple(map(_kept, found)))
+            self._begun[key] = begun
+
+    def _ask_drafts(self, key: _Key, begun: _Begun) -> None:
+        """Find the other questions of a version, and keep them all."""
+        tenant_id = begun.scope.tenant_id
+        found = checked(
+            proposals(self._chunks(key, tenant_id), limit=MOST_TRIED),
+            check=begun.check,
+            alone=self._catalogue.of(begun.scope, limit=1).searchable == 1,
+            about=begun.about,
+            stopping=self._stopping.is_set,
+            before_each=self._begin_all,
+            on_kept=begun.show,
+        )
+        if not self._stopping.is_set():  # else what was asked last may have been cut off
+            document_id, version = key
+            self._kept.keep(document_id, tenant_id=tenant_id, version=version, questions=list(map(_kept, found)))
+        self._end(key)
+
+    def _chunks(self, key: _Key, tenant_id: str) -> list[Chunk]:
+        document_id, version = key
+        stored, _ = self._contents.chunks(document_id, tenant_id=tenant_id, limit=MOST_CHUNKS)
+        return [chunk for chunk in stored if chunk.version == version]
 
     def _opened(self, question: Question, answerer: Answerer) -> Meter:
         """The meter of the next question, once no answer is being prepared or the wait is over."""

@@ -78,12 +78,11 @@ class EveryChunk:
 
 
 class WaitingReader(PointingReader):
-    """Answers no question with a given text before it may."""
+    """Answers no question with a given word before it may."""
 
-    def __init__(self, words: str, *, asked: str, waits_at: str) -> None:
+    def __init__(self, words: str, *, asked: str, waits_at: Sequence[str]) -> None:
         super().__init__(words, asked=asked)
-        self.may = threading.Event()
-        self._waits_at = waits_at
+        self.may = {word: threading.Event() for word in waits_at}
 
     def mark(
         self,
@@ -93,7 +92,7 @@ class WaitingReader(PointingReader):
         *,
         on_batch: Callable[[int], None] | None = None,
     ) -> list[list[Pointer | None]]:
-        assert self._waits_at not in question or self.may.wait(DEADLINE)
+        assert all(may.wait(DEADLINE) for word, may in self.may.items() if word in question)
         return super().mark(question, passages, pieces, on_batch=on_batch)
 
 
@@ -148,6 +147,14 @@ class Harbour:
         """The overview once its questions are known."""
         deadline = time.monotonic() + DEADLINE
         while (body := self.overview(document, **headers))["state"] != until:
+            assert time.monotonic() < deadline, body
+            time.sleep(0.02)
+        return body
+
+    def suggesting(self, document: str, count: int) -> Any:
+        """The overview once it has so many questions."""
+        deadline = time.monotonic() + DEADLINE
+        while len((body := self.overview(document))["questions"]) < count:
             assert time.monotonic() < deadline, body
             time.sleep(0.02)
         return body
@@ -345,21 +352,38 @@ def test_a_spent_budget_stops_it_before_a_model_reads(harbours: Open, state: Sta
 
 
 def test_a_question_is_shown_as_soon_as_it_is_found(harbours: Open) -> None:
-    reader = WaitingReader("1987", asked="built", waits_at="opened")
+    reader = WaitingReader("1987", asked="built", waits_at=["built", "opened"])
     harbour = harbours(reader=reader)
     document = index(harbour.library, "ferry.pdf", *LINES, "The pier was opened in 1990.", title="The Aldey ferry")
 
-    deadline = time.monotonic() + DEADLINE
-    while len(early := harbour.overview(document)["questions"]) < 2:
-        assert [one["question"] for one in early] in ([], [ABOUT])
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    about = harbour.suggesting(document, 1)["questions"]
+    reader.may["built"].set()
+    early = harbour.suggesting(document, 2)["questions"]
     state = harbour.overview(document)["state"]
-    reader.may.set()
+    reader.may["opened"].set()
 
+    assert [one["question"] for one in about] == [ABOUT]
     assert [one["question"] for one in early] == [QUESTION, ABOUT]
     assert state == "preparing"
     assert harbour.ready(document)["questions"][:1] == early[:1]
+
+
+def test_what_a_document_is_about_does_not_wait_for_the_drafts_of_another(harbours: Open) -> None:
+    reader = WaitingReader("1987", asked="built", waits_at=["built", "opened"])
+    harbour = harbours(reader=reader)
+    first = index(harbour.library, "ferry.pdf", *LINES, "The pier was opened in 1990.", title="The Aldey ferry")
+    other = index(harbour.library, "mill.pdf", "# The mill", LINES[1], title="The mill")
+    harbour.suggesting(first, 1)
+    harbour.overview(other)
+    reader.may["built"].set()  # the next draft of the first waits for the test
+
+    early = harbour.suggesting(other, 1)
+    state = harbour.overview(first)["state"]
+    reader.may["opened"].set()
+
+    assert [one["question"] for one in early["questions"]] == [ABOUT]
+    assert state == "preparing"
+    assert [one["question"] for one in harbour.ready(first)["questions"]] == [QUESTION, ABOUT]
 
 
 def test_closing_ends_the_thread_and_keeps_nothing_that_is_not_whole(harbours: Open) -> None:

@@ -9,7 +9,7 @@ from app.answering.citing.citation import CONFIRMED
 from app.answering.metering.meter import Meter
 from app.answering.question import Question
 from app.answering.states.reading import Extract, QuoteConflict, Selection
-from app.suggestions.checking import MOST_KEPT, MOST_TRIED, Suggestion, checked
+from app.suggestions.checking import MOST_KEPT, MOST_TRIED, DocumentCheck, Suggestion, checked
 from app.suggestions.drafting import Proposal
 from retrieval.types import Hit, Scores, Source, Span
 from tests.app.answering.metered import meter_of
@@ -55,14 +55,12 @@ def check(
         asked.append(question)
         return answers(question)
 
+    document_check = DocumentCheck(ASKING, document, select=select, meter_of=meter_of)
     found = checked(
         proposals or (proposal(),),
-        asking=ASKING,
-        document_id=document,
+        check=document_check,
         alone=alone,
-        select=select,
-        meter_of=meter_of,
-        whole=whole,
+        about=document_check.about(whole) if whole else None,
         stopping=stopping,
         on_kept=on_kept,
     )
@@ -173,7 +171,7 @@ def test_what_the_document_is_about_goes_before_what_is_not_confirmed() -> None:
     assert kept == [["When 2 sure", whole, "When 0"], ["When 2 sure", "When 0", "When 1"]]
 
 
-def test_what_it_is_about_is_shown_at_once_and_gives_way_to_three_that_are_confirmed() -> None:
+def test_what_it_is_about_gives_way_to_three_that_are_confirmed() -> None:
     whole = "What is it about?"
 
     def answer(asked: Question) -> Selection:
@@ -191,7 +189,7 @@ def test_what_it_is_about_is_shown_at_once_and_gives_way_to_three_that_are_confi
     )
 
     assert asked[0].text == whole
-    assert shown == [[whole], ["When 0", whole], ["When 0", "When 1", whole], ["When 0", "When 1", "When 2"]]
+    assert shown == [["When 0", whole], ["When 0", "When 1", whole], ["When 0", "When 1", "When 2"]]
     assert [one.question for one in kept] == shown[-1]
 
 
