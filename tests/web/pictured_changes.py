@@ -141,3 +141,4 @@ def fill(http: httpx.Client, camera: Camera) -> None:
     made = http.post("/v1/tables", json={"questions": _QUESTIONS, "collection_ids": [shelf]}).json()["id"]
     _until(lambda: http.get(f"/v1/tables/{made}").json()["state"] == "finished")
     photograph_everywhere(camera, "table", place=f"#/tables/{made}", awaited=".answer-cell")
+    photograph_everywhere(camera, "tables", place="#/tables", awaited=".tables-list li")
