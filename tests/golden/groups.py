@@ -61,9 +61,11 @@ def jobs_of(kind: str, name: str) -> tuple[Job, ...]:
     return tuple(_KINDS[kind](name))
 
 
-def answers_of(kind: str, name: str, *, quick: bool | None, library: Path, scratch: Path) -> Iterator[Kept]:
-    """What the cases of a group are answered now: the quick ones, the others, or all (None)."""
-    jobs = [job for job in jobs_of(kind, name) if quick is None or job.quick == quick]
+def answers_of(
+    kind: str, name: str, *, quick: bool | None, library: Path, scratch: Path, part: slice = slice(None)
+) -> Iterator[Kept]:
+    """What the cases of a group are answered now: the quick ones, the others, or all (None), and a part of them."""
+    jobs = [job for job in jobs_of(kind, name) if quick is None or job.quick == quick][part]
     if not jobs:
         return
     settings = {"answer_deadline_s": _LATE} if kind == "late" else {}
