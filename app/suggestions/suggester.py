@@ -119,8 +119,13 @@ class Suggester:
         with self._changed:
             if key in self._failed:
                 return Suggestions("unavailable")
-            if not prepare and key not in self._waiting:
-                return Suggestions("unasked")
+            if key not in self._waiting:
+                # They may have been kept since the read above: then they must not be asked, and paid for, again.
+                kept = self._kept.read(document_id, tenant_id=principal.tenant_id, version=version)
+                if kept is not None:
+                    return Suggestions("ready", kept)
+                if not prepare:
+                    return Suggestions("unasked")
             if self._answerer() is not None and not self._stopping.is_set() and len(self._waiting) < _MOST_WAITING:
                 self._waiting.setdefault(key, principal)
                 self._start()
