@@ -9,6 +9,9 @@ taken at its best, by a piece of work that is always the same.
 A look lets go of the interpreter nowhere. A thread that only computes gives it back every 5 ms
 (`sys.getswitchinterval`), and a look that opened and read a file by Python's means waited for it five times and more:
 late by a tenth of a second, though nothing was held.
+
+A look may also be late for a reason that nobody counts, while a thread works that has let go of the interpreter. So a
+second thread looks too, at other moments: where it came to its turn meanwhile, the interpreter was free.
 """
 
 import asyncio
@@ -18,9 +21,11 @@ import sys
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from ingestion.ports import Extractor
@@ -31,6 +36,7 @@ LOOP = "the event loop"
 """What a hold of the loop is of; others are of the interpreter, by a thread."""
 _TICK_S = 0.005
 _COUNTED_AFTER_S = 0.03  # stolen time is counted at ticks of the clock, 4 to 10 ms apart
+_BEATS_KEPT = 2_000  # ten seconds of them
 _TRIALS, _TURNS = 5, 20_000  # half a millisecond each
 _STOLEN = 7  # of the numbers of /proc/stat's first line
 _CLIENTS = ("MainThread", "schemathesis")
@@ -118,11 +124,40 @@ class Processor:
         return time.thread_time() - began
 
 
+class Pulse:
+    """A thread that notes every few milliseconds that it had the interpreter."""
+
+    def __init__(self) -> None:
+        self._beats: deque[float] = deque(maxlen=_BEATS_KEPT)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="loop-watch-pulse", daemon=True)
+
+    @contextmanager
+    def beating(self) -> Iterator["Pulse"]:
+        """Beat inside the block."""
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._over.set()
+            self._thread.join()
+
+    def longest_pause(self, since: float, until: float) -> float:
+        """The longest time without a beat between two moments of `time.monotonic`, in seconds."""
+        moments = [since, *(beat for beat in list(self._beats) if since < beat < until), until]
+        return max(after - before for before, after in pairwise(moments))
+
+    def _beat(self) -> None:
+        while not self._over.is_set():
+            self._beats.append(time.monotonic())
+            time.sleep(_TICK_S)
+
+
 class LoopWatch:
     """A thread that asks the loop to answer again and again, and notes when it does not.
 
     The loop is held while its thread works for more than `longest_s` between being asked and answering. The interpreter
-    is held while another thread works for that long and this one, due to run, cannot.
+    is held while another thread works for that long and this one, due to run, cannot, nor can a second.
     """
 
     def __init__(
@@ -175,7 +210,7 @@ class LoopWatch:
         self.longest_s = 0.0
 
     def _watch(self) -> None:
-        with waits_of_this_thread() as self._waited:
+        with waits_of_this_thread() as self._waited, Pulse().beating() as self._pulse:
             self._before = self._last = self._look()
             self._ask_until_over()
 
@@ -207,7 +242,12 @@ class LoopWatch:
         before, last, now = self._before, self._last, self._look()
         self._before, self._last = last, now
         late = now.at - last.at - _TICK_S
-        if late - (now.waited - last.waited) > self._longest_s and late - self._waited_since(last) > self._longest_s:
+        held = self._pulse.longest_pause(last.at, now.at) > self._longest_s
+        if (
+            held
+            and late - (now.waited - last.waited) > self._longest_s
+            and late - self._waited_since(last) > self._longest_s
+        ):
             elsewhere = self._elsewhere.since(before.at)
             for ident, name in self._others().items():
                 worked = self._at_best(now.clocks.get(ident, 0.0) - before.clocks.get(ident, 0.0))
@@ -238,8 +278,8 @@ class LoopWatch:
             thread.ident: thread.name
             for thread in threading.enumerate()
             if thread.ident is not None
-            and thread.ident not in (self._served_by, threading.get_ident())
-            and not thread.name.startswith(_CLIENTS)
+            and thread.ident != self._served_by
+            and not thread.name.startswith((*_CLIENTS, "loop-watch"))
         }
 
 

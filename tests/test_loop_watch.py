@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 
-from tests.loop_watch import LoopWatch, Processor, WorkElsewhere
+from tests.loop_watch import LoopWatch, Processor, Pulse, WorkElsewhere
 
 
 def work(seconds: float) -> None:
@@ -124,6 +124,43 @@ def test_threads_that_compute_hold_nothing():
             await asyncio.sleep(0.01)
 
     assert watched(busy).holds == []
+
+
+def test_a_late_look_is_no_hold_where_another_thread_had_the_interpreter(monkeypatch):
+    """A thread works that has let go of the interpreter, and the watch is late for a reason that nobody counts."""
+    data, over = b"a" * 4_000_000, threading.Event()
+
+    def not_counted() -> float:
+        time.sleep(0.15)
+        return 0.0
+
+    def work_without_it() -> None:
+        while not over.is_set():
+            hashlib.sha256(data)
+
+    async def busy() -> None:
+        thread = threading.Thread(target=work_without_it, name="hashing")
+        thread.start()
+        await asyncio.sleep(1.5)
+        over.set()
+
+    monkeypatch.setattr("tests.loop_watch.waits_of_this_thread", lambda: nullcontext(not_counted))
+    monkeypatch.setattr(Pulse, "longest_pause", lambda *_moments: 0.005)
+    assert watched(busy).holds == []
+
+
+def test_a_pulse_tells_how_long_no_other_thread_had_the_interpreter():
+    with Pulse().beating() as pulse:
+        began, worked = time.monotonic(), time.thread_time()
+        re.match(r"(a|aa)+$", "a" * 31 + "b")
+        worked = time.thread_time() - worked
+        held = pulse.longest_pause(began, time.monotonic())
+        until = time.monotonic() + 10
+        while (free := pulse.longest_pause(time.monotonic() - 0.1, time.monotonic())) > 0.05:
+            assert time.monotonic() < until, free
+            time.sleep(0.1)
+
+    assert held > 0.9 * worked
 
 
 def test_time_that_the_host_of_the_machine_took_is_no_hold(monkeypatch):
