@@ -194,7 +194,7 @@ class Window:
 
     def _said(self, message: "ConsoleMessage") -> None:
         if message.type in {"error", "warning"} and not any(words in message.text for words in self.excused):
-            self.problems.append(f"{message.type} in the console: {message.text}")
+            self.problems.append(f"{message.type} in the console: {message.text} {message.location['url']}")
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from tests.web.asking import ask, begin
 from tests.web.conftest import Opening, Tenant, Window
+from tests.web.looking import seen
 from tests.web.made_documents import CLAIM, HARBOUR, LOG, QUESTION, SLOWLY, chosen
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ async def test_a_conversation_is_named_shared_and_read_by_somebody_else(
     await page.get_by_role("button", name="Share").click()
     await page.get_by_label("Everyone in your organisation").check()
     await page.get_by_text("They cannot add to it.").wait_for()
+    await seen(page, ".ask-head .badge", "Shared")  # the server's word; the choice itself shows at once
     await page.get_by_role("button", name="Copy link").click()
     link = await page.evaluate("navigator.clipboard.readText()")
     assert link.endswith(f"#{place}")

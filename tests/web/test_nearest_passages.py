@@ -63,6 +63,7 @@ async def test_the_nearest_sentence_is_marked_in_the_passage_and_on_its_page(
     assert passage == [pytest.approx(BESIDE.left / WIDTH, abs=NEAR)]
     assert await page.locator('[data-page="1"] .pdf-around').count() == 1
     assert await in_sight(page, ".pdf-box", ".pdf-scroll"), "not the passage's first page"
+    await seen(page, ".passage-panel blockquote mark")
     assert await page.locator(".passage-panel blockquote mark").all_inner_texts() == [NEAREST.text]
     assert problems + await found_in(page, "marked") == []
 
@@ -80,6 +81,7 @@ async def test_a_link_to_the_nearest_sentence_marks_it_in_a_text_document(open_p
     around = await page.locator(".text-around").inner_text()
     assert f"{BESIDE.text} {NEAREST.text}" in around
     assert await in_sight(page, ".text-body mark", ".text-view")
+    await seen(page, ".quote blockquote mark")
     assert await page.locator(".quote blockquote mark").all_inner_texts() == [NEAREST.text]
 
 
