@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -30,20 +31,21 @@ CSV, REPORT = {"Accept": "text/csv"}, "/v1/admin/usage/completions?bucket_width=
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """One server for all faults. When all are over, it is killed and started, and everything acknowledged is there."""
-    server = FailingServer(tmp_path_factory.mktemp("failing"), logged)
-    try:
-        client = Client(server)
+    with (
+        closing(FailingServer(tmp_path_factory.mktemp("failing"), logged)) as server,
+        closing(Client(server)) as client,
+    ):
         client.ask(Fault(Calls.WRITE, errno.EIO, "nothing"))
         yield client
         client.check()
         assert "quarantined" not in server.log(), "a torn index was saved"
-        client.close()
-    finally:
-        server.close()
 
 
 def held(client: Client, act: str, fault: Fault) -> None:
     """Do an act while the disk fails; the fault must have come where the act makes such calls."""
+    if fault.error == errno.EMFILE and Calls.READ in fault.calls:
+        # The parser of this server counts its open files with the server's: what it reads meanwhile counts as damaged.
+        client.server.settled()
     do, makes = ACTS[act]
     do(client, fault)
     if fault.calls & makes and fault.pattern == EVERYWHERE and fault.passes == 0:
@@ -69,7 +71,7 @@ def test_a9_a_disk_that_fails_loses_nothing_and_is_used_again(client: Client, ac
 @pytest.mark.parametrize("act", ACTS)
 def test_a9_any_call_may_be_the_one_that_fails(client: Client, act: str, pattern: str, failures: int | None) -> None:
     for calls, error in ERRORS:
-        # the parser of this server counts its open files with the server's, that of `footnote serve` does not
+        # Without the calls that read, so that no document counts as damaged, see `held`.
         kinds = Calls.OPEN if error == errno.EMFILE else calls
         for fault in one_by_one(client, Fault(kinds, error, pattern), failures=failures):
             held(client, act, fault)
