@@ -73,6 +73,8 @@ async def test_a_table_is_made_fills_opens_its_footnotes_and_is_downloaded(
     (folder / "released").touch()
     await seen(page, "[role=status]", "Finished")
     await seen(page, "main", "4 of 4 cells · 2 answered · 2 without an answer")
+    for said in (POINTED, "No answer found"):  # the cells come after the counts, by a request of their own
+        await page.locator(".answer-cell", has_text=said).nth(1).wait_for()
     rows = page.locator(".answer-grid tbody tr")
     assert await rows.get_by_role("rowheader").all_inner_texts() == list(names.values()), "as they were listed"
     for row in await rows.all():
