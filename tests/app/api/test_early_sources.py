@@ -22,14 +22,13 @@ from tests.app.api.caller import Caller
 from tests.app.api.conftest import client_of
 from tests.app.api.openai.test_response_format import FixedSearch, ScriptedEngine
 from tests.app.api.test_reader import QUESTION, SAYS, hits
-from tests.app.api.unhurried import Service
+from tests.app.api.unhurried import DEADLINES, Service
 from tests.app.server.stations import ANY_EVIDENCE, state_with, stations
 from tests.generation.fakes import wait_until
 from tests.retrieval.fakes import TopicEmbedder
 
 STOPS_WITHIN = 0.2  # seconds
 ATTEMPTS = 3  # on a machine with more workers than cores the fastest counts
-DEADLINES = (1.5, 6.0, 24.0)  # seconds; on such a machine the reader may begin only after the first
 
 CHAT = {"model": "footnote", "messages": [{"role": "user", "content": QUESTION}]}
 

@@ -28,6 +28,9 @@ from tests.app.api.conftest import client_of
 from tests.app.server.stations import state_with
 from tests.generation.fakes import LetterTokenizer
 
+DEADLINES = (1.5, 6.0, 24.0)
+"""Seconds, to be tried in turn: on a machine with more workers than cores some step begins only after the first."""
+
 
 class LetterEmbedder:
     """Counts letters; every question has the same vector."""

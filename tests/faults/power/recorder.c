@@ -2,15 +2,32 @@
  *
  * Load it with LD_PRELOAD. POWER_ROOT names the folder and POWER_LOG the file that the events are appended to;
  * tests/faults/power/disk.py reads them. A change and its event happen under one lock, so the order of the events is
- * the order of the changes. Files that are mapped to memory are not seen.
+ * the order of the changes. The lock is the mutex among the threads, and a lock of the log file among the processes:
+ * a process that holds the latter can kill this one between two changes, never between a change and its event. Files
+ * that are mapped to memory are not seen.
  */
 #include "../preloaded/below.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int log_file = -1;
 
-static void hold(void) { pthread_mutex_lock(&lock); }
-static void let_go(void) { pthread_mutex_unlock(&lock); }
+/* Takes (F_WRLCK) or gives back (F_UNLCK) the log among the processes. */
+static void lock_log(short type) {
+    struct flock whole = {.l_type = type, .l_whence = SEEK_SET};
+    if (log_file < 0) return;
+    while (syscall(SYS_fcntl, log_file, F_SETLKW, &whole) != 0)
+        if (errno != EINTR) abort();
+}
+
+static void hold(void) {
+    pthread_mutex_lock(&lock);
+    lock_log(F_WRLCK);
+}
+
+static void let_go(void) {
+    lock_log(F_UNLCK);
+    pthread_mutex_unlock(&lock);
+}
 
 __attribute__((constructor)) static void begin(void) {
     const char *folder = getenv("POWER_ROOT"), *log = getenv("POWER_LOG");

@@ -1,5 +1,6 @@
 """A server whose every change on disk is recorded, while a client uploads, asks, deletes and makes a backup."""
 
+import fcntl
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,15 @@ class RecordedServer(PreloadedServer):
         self.log_path = folder / "changes.log"
         variables = {"POWER_ROOT": str(folder / "disk"), "POWER_LOG": str(self.log_path)}
         super().__init__(folder, _SOURCE, variables=variables)
+
+    def end(self, *, gently: bool) -> None:
+        """SIGTERM, or SIGKILL between two changes: one killed before its event is written would go unrecorded."""
+        if gently:
+            super().end(gently=True)
+            return
+        with self.log_path.open("r+b") as log:
+            fcntl.lockf(log, fcntl.LOCK_EX)
+            super().end(gently=False)
 
 
 def record(server: RecordedServer) -> list[Note]:
