@@ -124,7 +124,7 @@ def test_the_engine_gets_what_is_left_of_the_time_since_the_request_arrived(stat
 
 
 class LongSearch:
-    """What a search waits for: the test's word, for as long as a minute."""
+    """Holds a search until `released` is set, a minute at most, and tells whether the search has begun and ended."""
 
     def __init__(self) -> None:
         self.begun, self.released, self.ended = threading.Event(), threading.Event(), threading.Event()

@@ -150,7 +150,7 @@ async def test_final_sources_come_before_the_rest() -> None:
     stream = answer.events()
 
     assert await anext(stream) == SourcesFound(GROUNDING.report, ())
-    assert not work.open.is_set()
+    assert work.ended_at is None
     work.open.set()
     *_, whole = [event async for event in stream]
     assert isinstance(whole, Answer)
