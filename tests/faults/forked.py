@@ -36,6 +36,7 @@ _PRELOADED = [
     "faiss",
 ]
 _STARTING_SECONDS = 60.0
+_ANSWER_SECONDS = 1.0  # a server that was stopped takes a connection and never answers
 
 Application = Callable[[Path], AbstractContextManager[State]]
 """What is served over a data dir: a function of a module, for it is named to another process."""
@@ -90,8 +91,10 @@ class ForkedServer:
                 if process.exitcode == -signal.SIGKILL and kill_at is not None:
                     return self  # it came to its end while it started
                 raise AssertionError(f"the server ended with {process.exitcode}: {self.log()[-2000:]}")
+            if kill_at is not None and self.stopped():
+                return self  # it came to its stop while it started
             try:
-                if self.http.get("/healthz").status_code == 200:
+                if self.http.get("/healthz", timeout=_ANSWER_SECONDS).status_code == 200:
                     return self
             except httpx.TransportError:
                 time.sleep(0.02)
@@ -107,6 +110,10 @@ class ForkedServer:
     def alive(self) -> bool:
         """Whether it still runs."""
         return self._process is not None and self._process.is_alive()
+
+    def stopped(self) -> bool:
+        """Whether a signal has stopped it, and none has let it go on (proc(5))."""
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
     def kill(self) -> None:
         """SIGKILL; it has no moment to tidy up."""

@@ -73,9 +73,8 @@ class Member:
         eventually((self.folder / "halted").exists, "it embeds nothing")
 
     def stopped(self) -> None:
-        """Wait until it is stopped (proc(5))."""
-        stat = Path(f"/proc/{self.server.pid}/stat")
-        eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", "it was not stopped")
+        """Wait until it is stopped."""
+        eventually(self.server.stopped, "it was not stopped")
 
     def beat(self) -> int:
         """How often it beat so far."""
