@@ -58,7 +58,7 @@ class Proposal:
 
 
 def proposals(chunks: Sequence[Chunk], *, limit: int) -> list[Proposal]:
-    """At most `limit` questions, the most promising first; none of a document that is not in English.
+    """At most `limit` questions, the most promising first; none of a document that is in another language than English.
 
     Args:
         chunks: Of one document version, in document order.
@@ -66,12 +66,13 @@ def proposals(chunks: Sequence[Chunk], *, limit: int) -> list[Proposal]:
     """
     read = chunks[:MOST_CHUNKS]
     text = "\n".join(chunk.text for chunk in read)
-    if language_of(text[:_LOOKED_AT]) != ENGLISH:
+    language = language_of(text[:_LOOKED_AT])
+    if language not in {ENGLISH, None}:  # a table may have too few words to tell
         return []
     spelling = Spelling(text)
     found: dict[str, tuple[float, int, Proposal]] = {}
     for place, chunk in enumerate(read):
-        for at, draft in _of_chunk(chunk, spelling):
+        for at, draft in _of_chunk(chunk, spelling, english=language == ENGLISH):
             if not is_english(draft.question):
                 continue
             start = chunk.start_char + at.start_char
@@ -99,7 +100,7 @@ def asks_for_whole(chunks: Sequence[Chunk]) -> str:
     return _WHOLE.get(language_of_prose(text[:_LOOKED_AT]) or ENGLISH, _WHOLE_ENGLISH)
 
 
-def _of_chunk(chunk: Chunk, spelling: Spelling) -> Iterator[tuple[Span, Draft]]:
+def _of_chunk(chunk: Chunk, spelling: Spelling, *, english: bool) -> Iterator[tuple[Span, Draft]]:
     """The drafts of a chunk, each with the characters of the chunk that it was made from."""
     prose = language_of_prose(chunk.text) == ENGLISH
     rows: list[str] = []
@@ -107,7 +108,7 @@ def _of_chunk(chunk: Chunk, spelling: Spelling) -> Iterator[tuple[Span, Draft]]:
     for unit in units_of(chunk.text):
         core = chunk.text[unit.core.start_char : unit.core.end_char]
         if "|" in core:
-            for draft in row_drafts(core, above=rows[-_ROWS_ABOVE:], spelling=spelling):
+            for draft in row_drafts(core, above=rows[-_ROWS_ABOVE:], spelling=spelling, english=english):
                 yield unit.core, draft
             rows.append(core)
             asked = ""

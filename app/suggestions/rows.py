@@ -1,7 +1,8 @@
 """Drafts questions from rows of tables: "Net sales | 82,959" below "2022" -> "What were net sales in 2022?".
 
-Rows of spreadsheets, web pages and Word tables repeat the names of their columns ("Route: Harbour | Fare: 3 EUR"). Rows
-of a PDF stand below a row of names, which counts where it is certain: an empty or missing first cell, and years.
+Rows of spreadsheets, web pages and Word tables repeat the names of their columns ("Route: Harbour | Fare: 3 EUR"); the
+first may lack one. Rows of a PDF stand below a row of names, which counts where it is certain: an empty or missing
+first cell, and years. A table of frequent questions asks them itself.
 
 Example:
     >>> [draft.question for draft in row_drafts("Route: Harbour | Fare: 3 EUR", above=(), spelling=Spelling(""))]
@@ -26,26 +27,55 @@ _ASKED = re.compile(
     r"|population|capacity|length|width|height|weight|speed|temperature|rate|revenue|area|score|duration|distance|balance))\Z",
     re.I,
 )
+_SAID = re.compile(
+    r"(?:(?:home|head|main|e-?mail|web|street|delivery|due|start|end|opening|closing) )?(?:location|address|country"
+    r"|region|city|capital|currency|language|status|deadline|date|time|habitat|material|colou?r|size|phone(?: number)?"
+    r"|website|department|genre|category)\Z",
+    re.I,
+)
+_PERSON = re.compile(r"(?:author|owner|director|manager|editor|chair|winner|head|president)\Z", re.I)
+_TITLES = frozenset({"title", "name", "product", "item", "book", "film", "project"})
+_YEAR_LABELS = frozenset({"year", "fiscal year", "financial year"})
+_QUESTION = frozenset({"question", "questions", "q"})
+_ANSWER = frozenset({"answer", "answers", "a"})
+_ASKS = re.compile(r"[A-Z][^?\n]{8,150}\?")
+_MOST_SAID_CHARS = 80
 _NO_LABEL = re.compile(
     r"\b(?:other|others|see|note|notes|page|item|part|section|less|plus|continued|unaudited|i{1,3}|n)\b", re.I
 )
 
 
-def row_drafts(row: str, *, above: Sequence[str], spelling: Spelling) -> Iterator[Draft]:
+def row_drafts(row: str, *, above: Sequence[str], spelling: Spelling, english: bool = True) -> Iterator[Draft]:
     """The questions that one row of a table answers.
 
     Args:
         row: Its line.
         above: The lines above it in the same table, nearest last.
         spelling: The document's.
+        english: Whether the document is known to be in English; else a name must be one of ours to be asked for.
     """
     if len(row) > _MOST_ROW_CHARS or "|" not in row:
         return
-    pairs = [match for cell in _cells(row) if (match := _PAIR.fullmatch(row, *cell)) is not None]
-    if len(pairs) == len(_cells(row)):
-        yield from _of_pairs(pairs)
-    else:
+    cells = _cells(row)
+    pairs = [match for cell in cells if (match := _PAIR.fullmatch(row, *cell)) is not None]
+    bare = [cell for cell in cells if not _PAIR.fullmatch(row, *cell)]
+    if not pairs or len(bare) > 1 or (bare and bare[0] != cells[0]):
         yield from _of_years(row, above, spelling)
+        return
+    named = {pair["label"].strip().casefold(): pair for pair in pairs}
+    asked = next((named[label] for label in _QUESTION if label in named), None)
+    answer = next((named[label] for label in _ANSWER if label in named), None)
+    if asked is not None and answer is not None and _ASKS.fullmatch(asked["value"]):
+        yield Draft(asked["value"], Span(*answer.span("value")), "content")
+        return
+    label, name = ("", row[slice(*bare[0])]) if bare else (pairs[0]["label"].strip().casefold(), pairs[0]["value"])
+    rest = pairs if bare else pairs[1:]
+    if _YEAR.fullmatch(name):
+        if label in _YEAR_LABELS or (english and bare):
+            yield from _in_year(name, rest, spelling)
+        return
+    title = next((pair for pair in rest if pair["label"].strip().casefold() in _TITLES), None)
+    yield from _of_pairs(name if title is None else title["value"], rest)
 
 
 def _cells(row: str) -> list[tuple[int, int]]:
@@ -60,17 +90,42 @@ def _cells(row: str) -> list[tuple[int, int]]:
     return found[:-1] if found and row.rstrip().endswith("|") else found
 
 
-def _of_pairs(pairs: Sequence["re.Match[str]"]) -> Iterator[Draft]:
-    """The first cell names the thing, another has a value whose name is one that is asked for."""
-    name = pairs[0]["value"]
+def _of_pairs(name: str, pairs: Sequence["re.Match[str]"]) -> Iterator[Draft]:
+    """The questions for the cells of a thing's row whose names are ones that are asked for."""
     if len(name) > _MOST_NAME_CHARS or not name[0].isupper() or not any(char.islower() for char in name):
         return
-    for pair in pairs[1:]:
-        label = pair["label"].strip()
-        if _ASKED.match(label) and any(char.isdigit() for char in pair["value"]):
-            asked = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in label.split())
+    for pair in pairs:
+        label, value = pair["label"].strip(), pair["value"]
+        asked = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in label.split())
+        at = Span(*pair.span("value"))
+        if _ASKED.match(label) and any(char.isdigit() for char in value):
             joined = "for" if asked.endswith(("fare", "fee", "price", "cost", "rate", "budget")) else "of"
-            yield Draft(f"What is the {asked} {joined} {name}?", Span(*pair.span("value")), "value")
+            yield Draft(f"What is the {asked} {joined} {name}?", at, "value")
+        elif _PERSON.match(label) and value[0].isupper():
+            yield Draft(f"Who is the {asked} of {name}?", at, "person")
+        elif _SAID.match(label) and 2 <= len(value) <= _MOST_SAID_CHARS:
+            yield Draft(f"What is the {asked} of {name}?", at, "value")
+
+
+def _in_year(year: str, pairs: Sequence["re.Match[str]"], spelling: Spelling) -> Iterator[Draft]:
+    """The questions for the numbers of a year's row; none where the row is of a month, a place or a thing in it."""
+    if not all(_VALUE.fullmatch(pair["value"]) for pair in pairs):
+        return
+    for pair in pairs:
+        label = pair["label"].strip()
+        if _LABEL.fullmatch(label) and not _NO_LABEL.search(label):
+            yield _number(label, year, Span(*pair.span("value")), spelling)
+
+
+def _number(label: str, year: str, at: Span, spelling: Spelling) -> Draft:
+    """The question for the figure of a year."""
+    words = label.split()
+    if all(word[0].isupper() for word in words):  # names of countries, or capitals that say nothing
+        shown = label.lower() if all(spelling.is_small(word.casefold()) for word in words) else label
+    else:
+        keeps = words[0].isupper() or spelling.is_small(words[0].casefold()) is False
+        shown = label if keeps else label[0].lower() + label[1:]
+    return Draft(f"What {'were' if is_plural(label) else 'was'} {shown} in {year}?", at, "value")
 
 
 def _of_years(row: str, above: Sequence[str], spelling: Spelling) -> Iterator[Draft]:
@@ -83,12 +138,7 @@ def _of_years(row: str, above: Sequence[str], spelling: Spelling) -> Iterator[Dr
         return
     if " " not in label:
         return
-    first = label.split()[0]
-    keeps = first.isupper() or spelling.is_small(first.casefold()) is False
-    shown = label if keeps else label[0].lower() + label[1:]
-    yield Draft(
-        f"What {'were' if is_plural(label) else 'was'} {shown} in {years[0]}?", Span(*spans[values[0]]), "value"
-    )
+    yield _number(label, years[0], Span(*spans[values[0]]), spelling)
 
 
 def _years(line: str) -> list[str]:

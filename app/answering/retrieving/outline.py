@@ -6,6 +6,7 @@ Everything is a span of the canonical text, found from its blocks and a few thou
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 
@@ -22,6 +23,7 @@ WINDOW_CHARS = 12_000
 MOST_HEADINGS = 10
 
 _LONGEST_SENTENCE = 1_500
+_MUCH_OF_A_BLOCK = 2 * _LONGEST_SENTENCE  # characters; its first sentences are then whole
 _ENOUGH_CHARS = 300  # an opening that the next paragraph need not continue
 _ABSTRACT_BEFORE = 60_000  # characters; a summary further on is of a chapter
 _TITLE_BEFORE = 3_000
@@ -43,8 +45,24 @@ _SENTENCE_END = re.compile(r"[.!?…。！？।؟][\"'”’»)\]」』]*\Z")
 _ANNOUNCES = re.compile(r"[:：]\Z")
 _BARE_ITEM = re.compile(r"(?<!\s)\s++(?:\(?(?:\d{1,3}|[A-Za-z])[.)]|[-*•‣▪◦–+])\Z")
 _ASIDE = re.compile(r"redirects? here|\(disambiguation\)|^this article is about\b", re.IGNORECASE)
+_TO_FILL_IN = re.compile(r"^indicate by check ?mark\b|[☐☑☒]|\[[ xX]\]", re.IGNORECASE)
+_QUESTION = re.compile(r"[?？؟]\Z")
 _LEADERS = re.compile(r"(?:\. ?){5,}|_{5,}|-{5,}|={5,}")
 _LIST = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a document begins.
+
+    Attributes:
+        span: Characters of its text.
+        prose: Whether it is sentences that state something; else it is the first lines of a table or a list, a form's
+            instruction or its question, which seldom say what the document is about.
+    """
+
+    span: Span
+    prose: bool
 
 
 def title_span(text: str, title: str) -> Span | None:
@@ -69,21 +87,23 @@ def abstract_block(blocks: Sequence[Block]) -> Block | None:
     return None
 
 
-def opening_span(text: str, blocks: Sequence[Block], *, start: int = 0) -> Span | None:
+def opening_of(text: str, blocks: Sequence[Block], *, start: int = 0) -> Opening | None:
     """The opening: the first prose, up to `OPENING_CHARS` of sentences that follow each other.
 
     In a document without prose, such as a table, it is the first lines. None where there is no text.
 
     Args:
         text: Characters of the document from `start` on.
-        blocks: Of the whole document, in reading order; those that begin before `start` or end behind `text` are not
-            read.
+        blocks: Of the whole document, in reading order; those that begin before `start` are not read, nor is one that
+            ends behind `text`, unless `text` holds much of it.
         start: Where `text` begins, a block's beginning.
     """
+    stop = start + len(text)
     inside = [
-        block
-        for block in _between(blocks, start, start + len(text))
-        if block.end_char <= start + len(text) and block.kind not in {BlockKind.HEADING, BlockKind.FURNITURE}
+        block if block.end_char <= stop else replace(block, end_char=stop)
+        for block in _between(blocks, start, stop)
+        if (block.end_char <= stop or stop - block.start_char > _MUCH_OF_A_BLOCK)
+        and block.kind not in {BlockKind.HEADING, BlockKind.FURNITURE}
     ]
 
     def of(block: Block) -> str:
@@ -103,6 +123,7 @@ def opening_span(text: str, blocks: Sequence[Block], *, start: int = 0) -> Span 
 
     first = next((at for at in range(len(inside)) if opens(at)), None)
     continued: Callable[[int], bool] = goes_on
+    prose = first is not None
     if first is None:
         first = next((at for at, block in enumerate(inside) if of(block).strip()), None)
         if first is None:
@@ -115,7 +136,13 @@ def opening_span(text: str, blocks: Sequence[Block], *, start: int = 0) -> Span 
         and not _parted(blocks, inside[last], inside[last + 1])
     ):
         last += 1
-    return _sentences(text, inside[first].start_char - start, inside[last].end_char - start, by=start)
+    begin = inside[first].start_char
+    if prose:
+        begin += _first_sentence(of(inside[first]))
+    found = _sentences(text, begin - start, inside[last].end_char - start, by=start)
+    if found is None:
+        return None
+    return Opening(found, prose and _states(text[found.start_char - start : found.end_char - start]))
 
 
 def is_prose(text: str, *, opens: bool = False) -> bool:
@@ -129,7 +156,7 @@ def is_prose(text: str, *, opens: bool = False) -> bool:
     if opens and (stripped[0].islower() or _ASIDE.search(stripped)):
         return False
     ends = bool(_SENTENCE_END.search(stripped)) or (opens and bool(_ANNOUNCES.search(stripped)))
-    return ends or len(stripped) > _ENOUGH_CHARS
+    return ends or max(len(stripped), weight) > _ENOUGH_CHARS
 
 
 def heading_blocks(blocks: Sequence[Block], *, title: Span | None = None) -> list[Block]:
@@ -178,6 +205,23 @@ def _in_list(text: str, block: Block, following: Block) -> bool:
     """Whether a block is an item of the list that the block before it announces or belongs to."""
     announced = bool(_ANNOUNCES.search(text.strip())) or block.kind is BlockKind.LIST_ITEM
     return announced and following.kind is BlockKind.LIST_ITEM
+
+
+def _states(opening: str) -> bool:
+    """Whether an opening says something, and is not only what a reader of a form is to answer."""
+    asks = all(_QUESTION.search(opening[first:last]) for first, last in unit_spans(opening))
+    return not asks and not _TO_FILL_IN.search(opening)
+
+
+def _first_sentence(paragraph: str) -> int:
+    """Where the first sentence of prose begins: behind the captions, names and figures of lines of their own before it.
+
+    A text without blank lines is one paragraph, whatever stands in its first lines.
+    """
+    units = unit_spans(paragraph)
+    if not units or _SENTENCE_END.search(paragraph[slice(*units[0])]):
+        return 0
+    return next((first for first, last in units if is_prose(paragraph[first:last], opens=True)), 0)
 
 
 def _precedes(count: int, at: int) -> bool:

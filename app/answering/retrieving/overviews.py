@@ -14,7 +14,7 @@ from retrieval.types import Chunk, Hit, Scores, Span
 from retrieval.words import terms
 
 MOST_FOUND = 0.85
-"""The most where a search found the document: below what is shown as confirmed."""
+"""The most where a search found the document, or its opening is no prose: below what is shown as confirmed."""
 
 _HALF = 0.5
 
@@ -112,7 +112,9 @@ class Overviews:
         hits = tuple(
             Hit(chunk, Scores(fused=1 / (1 + rank))) for rank, chunk in enumerate(list(kept.values())[: question.top_k])
         )
-        return Overview(hits, parts.opening, parts.headings, parts.title, score)
+        # Whether a table's first rows or a form's instruction say what a document is about, nobody has confirmed.
+        likely = score if parts.prose else min(score, MOST_FOUND)
+        return Overview(hits, parts.opening, parts.headings, parts.title, likely)
 
 
 def _holding(chunks: Sequence[Chunk], span: Span) -> list[Chunk]:

@@ -13,7 +13,7 @@ from app.answering.retrieving.outline import (
     WINDOW_CHARS,
     abstract_block,
     heading_blocks,
-    opening_span,
+    opening_of,
     outline,
     title_span,
 )
@@ -34,6 +34,7 @@ class Parts:
         chunks: The chunks that hold these parts, in document order.
         pages: The pages of the version; none where its format has none.
         read: The text that the opening was read from, and where it begins.
+        prose: Whether the opening is sentences, which then say what the document is about.
     """
 
     title: Span | None
@@ -42,6 +43,7 @@ class Parts:
     chunks: tuple[Chunk, ...]
     pages: tuple[PageRange, ...]
     read: tuple[str, int]
+    prose: bool
 
     def text(self, span: Span) -> str:
         """Exactly the characters of a part."""
@@ -80,7 +82,8 @@ def parts_of(
     except NotFound:
         return None
     named = title_span(text, title)
-    opening = opening_span(read, blocks, start=start)
+    found = opening_of(read, blocks, start=start)
+    opening = None if found is None else found.span
     if (
         opening is not None
         and named is not None
@@ -98,7 +101,8 @@ def parts_of(
         version=version,
     )
     headings = outline(candidates, lambda block: _slice(chunks, Span(block.start_char, block.end_char)))
-    return Parts(named, opening, headings, chunks, pages, (read, start))
+    prose = opening is not None and found is not None and found.prose
+    return Parts(named, opening, headings, chunks, pages, (read, start), prose)
 
 
 def _slice(chunks: Sequence[Chunk], span: Span) -> str:

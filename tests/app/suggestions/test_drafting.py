@@ -4,6 +4,8 @@ import pytest
 
 from app.answering.understanding.documents.asking import wanted_overview
 from app.suggestions.drafting import asks_for_whole, proposals
+from app.suggestions.rows import row_drafts
+from app.suggestions.subjects import Spelling
 from retrieval.types import Chunk
 
 FILLER = "This is what was said of it by the people of the town, and it is not more than that."
@@ -203,6 +205,36 @@ def test_rows_of_tables_become_questions_for_their_values() -> None:
         "What is the fare for Harbour?",
         "What were total ticket sales in 2022?",
     }
+
+
+@pytest.mark.parametrize(
+    ("row", "questions"),
+    [
+        ("Year: 2019 | Wild Ducks: 120 | Swans: 80", ["What were Wild Ducks in 2019?", "What were Swans in 2019?"]),
+        ("2019 | Wild Ducks: 120", ["What were Wild Ducks in 2019?"]),
+        ("Year: 2019 | Ticket Sales: 120", ["What were ticket sales in 2019?"]),
+        ("Year: 2019 | Month: May | Wild Ducks: 120", []),
+        ("Team: Blues | Location: Bergen | Cups: 1", ["What is the location of Blues?"]),
+        ("#: 1 | Title: A Ferry Tale | Author: Ada Strand", ["Who is the author of A Ferry Tale?"]),
+        ("Part | ID: 7 | Question: When does it sail? | Answer: At noon.", ["When does it sail?"]),
+        ("Question: The crew | Answer: of seven", []),
+        ("2019 | Part: 4 | 7", []),
+    ],
+)
+def test_rows_that_repeat_the_names_of_their_columns_are_asked_for_what_people_look_up(
+    row: str, questions: list[str]
+) -> None:
+    spelling = Spelling("The sale of a ticket is final, and ticket sales were high.")
+
+    assert [draft.question for draft in row_drafts(row, above=(), spelling=spelling)] == questions
+
+
+def test_a_table_of_too_few_words_to_tell_its_language_is_asked_for_names_that_are_ours() -> None:
+    named, bare = "Year: 2019 | Ducks: 120", "2019 | Umsatz: 120"
+
+    assert [one.question for one in proposals([chunk(named)], limit=12)] == ["What were Ducks in 2019?"]
+    assert proposals([chunk(bare)], limit=12) == []
+    assert proposals([chunk(f"{bare} | Anteil der Sparte: 5")], limit=12) == []
 
 
 @pytest.mark.parametrize(

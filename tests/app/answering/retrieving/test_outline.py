@@ -11,7 +11,7 @@ from app.answering.retrieving.outline import (
     OPENING_CHARS,
     abstract_block,
     heading_blocks,
-    opening_span,
+    opening_of,
     outline,
     title_span,
 )
@@ -40,8 +40,15 @@ def document(*parts: tuple[BlockKind, str] | tuple[BlockKind, str, int]) -> tupl
 
 def opening(*parts: tuple[BlockKind, str]) -> str:
     text, blocks = document(*parts)
-    span = opening_span(text, blocks)
-    return "" if span is None else text[span.start_char : span.end_char]
+    found = opening_of(text, blocks)
+    return "" if found is None else text[found.span.start_char : found.span.end_char]
+
+
+def is_said_in_prose(*parts: tuple[BlockKind, str]) -> bool:
+    text, blocks = document(*parts)
+    found = opening_of(text, blocks)
+    assert found is not None
+    return found.prose
 
 
 def headings(*parts: tuple[BlockKind, str] | tuple[BlockKind, str, int], title: str = "") -> list[str]:
@@ -83,7 +90,7 @@ def test_only_blocks_of_the_window_are_read_for_an_opening() -> None:
     text, blocks = document(*[(P, "x")] * 20_000)
     touched = Touched(blocks)
 
-    assert opening_span(text[:3_000], touched) is not None
+    assert opening_of(text[:3_000], touched) is not None
     assert touched.read < 5_000
 
 
@@ -107,6 +114,43 @@ def test_a_list_belongs_to_what_announces_it_and_no_number_is_left_behind() -> N
 def test_a_table_opens_with_its_first_rows() -> None:
     assert opening((H, "Cups"), (R, "Team | Cups"), (R, "Blues | 1")) == "Team | Cups\n\nBlues | 1"
     assert opening((H, "Cups")) == ""
+
+
+def test_rows_forms_and_questions_are_no_prose_that_says_what_a_document_is() -> None:
+    check = "Indicate by check mark whether the registrant has filed all reports required to be filed last year."
+
+    assert is_said_in_prose((P, PROSE))
+    assert is_said_in_prose((H, "Cups"), (R, "Team | Cups"), (P, MORE))
+    assert is_said_in_prose((P, f"How did the plant in Oslo come to close so suddenly in May? {PROSE}"))
+    assert not is_said_in_prose((H, "Cups"), (R, "Team | Cups"), (R, "Blues | 1"))
+    assert not is_said_in_prose((P, "Name"), (P, "Check"), (P, "Submit"))
+    assert not is_said_in_prose((P, check))
+    assert not is_said_in_prose((P, "☐ The undersigned has read the conditions of the plant in Oslo and accepts them."))
+    assert not is_said_in_prose(
+        (P, "23. If there is a plant (e.g. in the city of Oslo), who closed it, and in which month of the year?")
+    )
+
+
+def test_lines_before_the_first_sentence_of_a_paragraph_are_left_out() -> None:
+    facts = "Iwan Roberts\nFull name Iwan Wyn Roberts\nHeight 6 ft 3 in (1.91 m)\nYears Team Apps (Gls)"
+    poem = "The Road\nTwo roads diverged in a yellow wood,\nAnd sorry I could not travel both"
+
+    assert opening((P, f"{facts}\n{PROSE}\n{MORE}")) == f"{PROSE}\n{MORE}"
+    assert opening((P, f"To all. {PROSE}")) == f"To all. {PROSE}", "a short sentence is one"
+    assert opening((P, f"{poem}\n" * 4)).startswith("The Road")
+
+
+def test_a_text_without_paragraphs_opens_within_its_first_characters() -> None:
+    text, blocks = document((P, "\n".join([PROSE] * 500)))
+    found = opening_of(text[:12_000], blocks)
+
+    assert found is not None and found.prose
+    assert text[found.span.start_char : found.span.end_char] == "\n".join([PROSE] * 8)
+    assert opening_of(text[:2_000], blocks) is None, "its first sentences may be cut"
+
+
+def test_a_long_sentence_of_a_script_without_spaces_is_prose() -> None:
+    assert is_said_in_prose((P, "昔々ある所に子供のいない老夫婦が住んでいた" * 8 + "出典: 百科事典"))
 
 
 def test_the_abstract_is_below_a_heading_that_says_so() -> None:
@@ -149,7 +193,8 @@ def test_all_is_sliced_out_of_the_text_and_bounded(
 ) -> None:
     text, blocks = document(*parts)
     at = blocks[start].start_char if start < len(blocks) else 0
-    named, opened = title_span(text, title), opening_span(text[at:], blocks, start=at)
+    named, found = title_span(text, title), opening_of(text[at:], blocks, start=at)
+    opened = None if found is None else found.span
     spans = outline(heading_blocks(blocks, title=named), lambda block: text[block.start_char : block.end_char])
 
     if opened is not None:

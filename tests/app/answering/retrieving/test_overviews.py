@@ -99,6 +99,33 @@ def test_a_title_that_is_no_line_of_the_document_is_left_out(shelf: Shelf) -> No
     assert ([quote.text for quote in selection.quotes], selection.title) == ([MEMO[1]], None)
 
 
+def test_an_opening_that_is_no_prose_is_quoted_and_not_confirmed(shelf: Shelf) -> None:
+    shelf.add("cups.csv", "Team | Cups", "Team: Blues | Cups: 1", title="Stanley Cups")
+    found = shelf.overviews.known(question(THIS))
+    assert found is not None
+    selection = quotes_of(found, context(found))
+
+    assert selection is not None and selection.quotes
+    assert (selection.outcome, selection.score) == ("answered", MOST_FOUND)
+    assert all(quote.score < CONFIRMED for quote in selection.quotes)
+
+
+def test_rows_in_an_opening_are_a_quote_of_their_own(shelf: Shelf) -> None:
+    rows = ("Team | Cups", "Team: Blues | Cups: 1", "Team: Flyers | Cups: 2")
+    cups = shelf.add("cups.html", "Cups won in Norway", *rows, "as of May", title="Cups")
+    found = shelf.overviews.known(question(THIS))
+    assert found is not None
+    selection = quotes_of(found, context(found))
+
+    assert selection is not None
+    first, table, last = selection.quotes
+    assert [first.text, last.text] == ["Cups won in Norway", "as of May"]
+    assert table.text.split() == " ".join(rows).split()
+    for quote in selection.quotes:
+        at = quote.span
+        assert quote.text == shelf.contents.text(cups, tenant_id="t1", start=at.start_char, end=at.end_char)
+
+
 def test_at_most_as_many_chunks_as_asked_for_are_read_the_opening_first(shelf: Shelf) -> None:
     shelf.add("plan.pdf", *PLAN, title="Strategic Plan 2022")
     found = shelf.overviews.known(question(THIS, top_k=1))
