@@ -49,6 +49,22 @@ async def test_an_empty_installation_says_what_it_reads_and_offers_a_sample(open
     await card.wait_for()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_the_first_rows_of_a_table_are_shown_as_a_table(open_page: Opening, tenant: Tenant, width: int) -> None:
+    rows = "".join(f"Pier {number},{number} metres of oak and iron\n" for number in range(1, 9))
+    tenant.upload("piers.csv", f"Pier,Length\n{rows}")
+    page = await open_page(tenant, width=width)
+    card = page.get_by_role("article", name="piers")
+    await card.get_by_role("columnheader", name="Length").wait_for()
+
+    shown = await card.locator("td:visible").all_inner_texts()
+    assert shown[:2] == ["Pier 1", "1 metres of oak and iron"]
+    assert 2 < len(shown) < 16, "the first of the eight"
+    table, quoted = [await card.locator(part).bounding_box() for part in ("table", "blockquote")]
+    assert table is not None and quoted is not None
+    assert table["height"] <= quoted["height"] and table["width"] <= quoted["width"], "none is cut off"
+
+
 async def suggesting(page: "Page", *questions: str, confirmed: bool = True) -> None:
     """Has every overview suggest these questions."""
 

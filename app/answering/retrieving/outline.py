@@ -47,6 +47,14 @@ _BARE_ITEM = re.compile(r"(?<!\s)\s++(?:\(?(?:\d{1,3}|[A-Za-z])[.)]|[-*•‣▪
 _ASIDE = re.compile(r"redirects? here|\(disambiguation\)|^this article is about\b", re.IGNORECASE)
 _TO_FILL_IN = re.compile(r"^indicate by check ?mark\b|[☐☑☒]|\[[ xX]\]", re.IGNORECASE)
 _QUESTION = re.compile(r"[?？؟]\Z")
+_LINE = re.compile(r"^[ \t#*_]*(?P<line>[^\W\d_][^\n|]{0,118}?[^\W_])[ \t*_.:]*$", re.MULTILINE)
+_TITLED = re.compile(
+    r"\b(?:agreement|contract|amendment|addendum|lease|licen[cs]e|policy|report|plan|protocol|handbook|manual|guide"
+    r"|memorandum|memo|charter|bylaws|proposal|thesis|certificate|invoice|receipt|notice|specification)s?\b",
+    re.IGNORECASE,
+)
+_CLOSE = 2  # line breaks between the lines of one title, at most
+_LONG_WORD = 4  # characters; shorter words are written small in titles too
 _LEADERS = re.compile(r"(?:\. ?){5,}|_{5,}|-{5,}|={5,}")
 _LIST = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 
@@ -145,6 +153,28 @@ def opening_of(text: str, blocks: Sequence[Block], *, start: int = 0) -> Opening
     return Opening(found, prose and _states(text[found.start_char - start : found.end_char - start]))
 
 
+def first_lines(text: str) -> Span | None:
+    """The first whole sentences or lines of a text, up to `OPENING_CHARS`; None where there are none."""
+    return _sentences(text, 0, min(len(text), _LONGEST_SENTENCE), by=0)
+
+
+def named_line(text: str, lines: Span) -> Span | None:
+    """The first of some lines that is written like a title and has a word for documents; None where there is none.
+
+    Lines in capitals directly above it belong to it: "STRATEGIC ALLIANCE" above "AGREEMENT".
+    """
+    above: Span | None = None
+    for found in _LINE.finditer(text, lines.start_char, lines.end_char):
+        line = found["line"]
+        at = Span(*found.span("line"))
+        joined = above is not None and line.isupper() and text[above.end_char : at.start_char].count("\n") <= _CLOSE
+        start = above.start_char if above is not None and joined else at.start_char
+        if _TITLED.search(line) and _like_a_title(line):
+            return Span(start, at.end_char)
+        above = Span(start, at.end_char) if line.isupper() and not any(map(str.isdigit, line)) else None
+    return None
+
+
 def is_prose(text: str, *, opens: bool = False) -> bool:
     """Whether a paragraph consists of sentences; where it `opens` the text, also that it begins with one."""
     stripped = text.strip()
@@ -184,6 +214,11 @@ def outline(candidates: Sequence[Block], text_of: Callable[[Block], str]) -> tup
             start = block.start_char + text.index(stripped)
             shown.setdefault(_folded(stripped), Span(start, start + len(stripped)))
     return tuple(shown.values())[:MOST_HEADINGS] if len(shown) > 1 else ()
+
+
+def _like_a_title(line: str) -> bool:
+    """Whether the long words of a line begin with capitals."""
+    return all(word[0].isupper() for word in re.findall(r"[^\W\d_]+", line) if len(word) >= _LONG_WORD)
 
 
 def _says_something(heading: str) -> bool:

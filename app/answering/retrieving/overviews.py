@@ -98,6 +98,7 @@ class Overviews:
             tenant_id=question.principal.tenant_id,
             version=document.version,
             title=document.title or "",
+            name=(wanted := wanted_by(question)) is not None and wanted.name,
         )
         if parts is None:
             return None

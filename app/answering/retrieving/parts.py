@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from app.answering.retrieving.outline import (
     WINDOW_CHARS,
     abstract_block,
+    first_lines,
     heading_blocks,
+    named_line,
     opening_of,
     outline,
     title_span,
@@ -34,7 +36,8 @@ class Parts:
         chunks: The chunks that hold these parts, in document order.
         pages: The pages of the version; none where its format has none.
         read: The text that the opening was read from, and where it begins.
-        prose: Whether the opening is sentences, which then say what the document is about.
+        prose: Whether the opening is sentences, which then say what the document is about; of a name, whether a line
+            of the document is its title.
     """
 
     title: Span | None
@@ -63,9 +66,18 @@ def page_at(pages: Sequence[PageRange], at: int) -> int | None:
 
 
 def parts_of(
-    contents: ContentRepository, document_id: str, *, tenant_id: str, version: int, title: str
+    contents: ContentRepository, document_id: str, *, tenant_id: str, version: int, title: str, name: bool = False
 ) -> Parts | None:
     """The parts of a document version; None where it vanished meanwhile.
+
+    Args:
+        contents: Has the canonical text.
+        document_id: The document.
+        tenant_id: The tenant that has it.
+        version: The version to read.
+        title: Its title, from its metadata or its file's name.
+        name: Whether only its name is wanted: no headings, and where no line of it is its title, its first lines for
+            the opening, and the one of them that is written like a title.
 
     Raises:
         StoreUnavailable: The database cannot be read.
@@ -90,7 +102,13 @@ def parts_of(
         and named.start_char <= opening.start_char < opening.end_char <= named.end_char
     ):
         opening = None
-    candidates = heading_blocks(blocks, title=named)
+    prose = opening is not None and found is not None and found.prose
+    if name and named is None:
+        opening, prose, start, read = first_lines(text), False, 0, text
+        named = None if opening is None else named_line(text, opening)
+    elif name:
+        prose = True
+    candidates = [] if name else heading_blocks(blocks, title=named)
     chunks = contents.chunks_over(
         document_id,
         [
@@ -101,7 +119,6 @@ def parts_of(
         version=version,
     )
     headings = outline(candidates, lambda block: _slice(chunks, Span(block.start_char, block.end_char)))
-    prose = opening is not None and found is not None and found.prose
     return Parts(named, opening, headings, chunks, pages, (read, start), prose)
 
 

@@ -34,6 +34,11 @@ _UNCLEAR = frozenset(
     """plan study protocol guide contract agreement policy letter filing form statement opinion ruling patent receipt
     invoice page note contribution notice""".split()  # noqa: SIM905
 )
+# "The book" whose name is asked for may be another one that a document is about; these are the document itself.
+_NAMED = frozenset(
+    """document doc file pdf report memo memorandum contract agreement handbook manual presentation thesis
+    dissertation""".split()  # noqa: SIM905 - a list of quoted words is no easier to read
+)
 _POINTING = frozenset({"this", "that", "it", "attached", "uploaded"})
 _DETERMINERS = _POINTING | frozenset("the a an my our your above following whole entire full one".split())  # noqa: SIM905
 _PREPOSITIONS = frozenset("on about of for from by in to at with regarding concerning called titled named".split())  # noqa: SIM905
@@ -88,7 +93,16 @@ _EXPLICIT = tuple(
         rf"takeaways?|contents?) (?:of|in) {_SUBJECT}",
         rf"(?:tell me about|describe|explain) {_SUBJECT}",
         r"what(?:'s| is) (?P<subject>(?:this|that) [\w-]+)",
-        r"what (?:kind|sort|type) of (?:document|file|text|report|paper) is (?P<subject>this|that|it)",
+    )
+)
+# For its name. The subject is a word for a document and nothing more, and the document the one at hand.
+_NAME = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"what(?:'s| is) the (?:name|title) of {_SUBJECT}",
+        rf"what(?:'s| is) {_SUBJECT}'s (?:name|title)",
+        rf"what is {_SUBJECT} (?:called|named|titled|entitled)",
+        r"what (?:kind|sort|type) of (?P<subject>[\w-]+) is (?:this|that|it)",
     )
 )
 _GERMAN = r"(?:dies(?:e[mnrs]?)|das|dem|der|die|des) (?:dokument|datei|bericht|text|pdf)(?:e?s)?"
@@ -116,6 +130,7 @@ class Wanted:
         explicit: Whether the question says that it is a document; else a title must hold all the words.
         compounds: Those of the words that are written as one, as they are written: "10-q".
         whole: Whether the words are all of a name: a file's, or a reply to the question which document is meant.
+        name: Whether no more of it is asked for than its name.
     """
 
     words: frozenset[str]
@@ -124,6 +139,7 @@ class Wanted:
     explicit: bool
     compounds: frozenset[str] = frozenset()
     whole: bool = False
+    name: bool = False
 
     @property
     def at_hand(self) -> bool:
@@ -150,6 +166,12 @@ def wanted_overview(question: str) -> Wanted | None:
     for subject in _subjects(asked, _EXPLICIT):
         if (wanted := _wanted(subject)) is not None and wanted.explicit:
             return wanted
+    for subject in _subjects(asked, _NAME):
+        first, *others = _tokens(subject) or [""]
+        said = {token for token in (first, *others) if token not in _DETERMINERS}
+        pointed = first in _POINTING or not others
+        if said and said <= (_CLEAR | _UNCLEAR if pointed else _NAMED):
+            return Wanted(frozenset(), frozenset(), pointed=True, explicit=pointed, name=True)
     return None
 
 

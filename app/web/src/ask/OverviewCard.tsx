@@ -4,6 +4,7 @@ import { Link } from "wouter";
 import { request } from "../api/http";
 import type { Document, Overview } from "../api/types";
 import { t } from "../strings";
+import { MarkedText } from "../viewer/MarkedText";
 import "./overviewCard.css";
 import { withNew } from "./shownQuestions";
 import { useAskAbout } from "./useAskAbout";
@@ -11,6 +12,7 @@ import { useAskAbout } from "./useAskAbout";
 const POLL_MS = 1000;
 const LATER_MS = 20_000;
 const MOST_HEADINGS = 5;
+const NO_MARKS: readonly never[] = [];
 
 export function OverviewCard({ document }: { document: Document }) {
   const words = t.ask.overview;
@@ -38,7 +40,11 @@ export function OverviewCard({ document }: { document: Document }) {
         </h3>
         <span className="quiet small">{words.kind(shown.kind, shown.pages)}</span>
       </div>
-      {opening !== undefined && <blockquote>{opening.text}</blockquote>}
+      {opening !== undefined && (
+        <blockquote>
+          <MarkedText text={opening.text} start={opening.start_char} marks={NO_MARKS} />
+        </blockquote>
+      )}
       {headings.length > 0 && (
         <p className="overview-parts quiet small">
           {headings.map(({ text }) => text.replace(/^#+\s*/, "").trim()).join(" · ")}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +11,9 @@ from app.answering.retrieving.outline import (
     MOST_HEADINGS,
     OPENING_CHARS,
     abstract_block,
+    first_lines,
     heading_blocks,
+    named_line,
     opening_of,
     outline,
     title_span,
@@ -147,6 +150,32 @@ def test_a_text_without_paragraphs_opens_within_its_first_characters() -> None:
     assert found is not None and found.prose
     assert text[found.span.start_char : found.span.end_char] == "\n".join([PROSE] * 8)
     assert opening_of(text[:2_000], blocks) is None, "its first sentences may be cut"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "Exhibit 10.1\n\nSTRATEGIC ALLIANCE\nAGREEMENT\n\nThis agreement is made in May.",
+            "STRATEGIC ALLIANCE\nAGREEMENT",
+        ),
+        ("House of Ink\nAnnual Report of the Board\nIt rained.", "Annual Report of the Board"),
+        ("# Safety Handbook:\nRead it.", "Safety Handbook"),
+        ("This agreement is made in May.\nIt was a long report", None),
+        ("DUCKS\n\n\n\nLEASE", "LEASE"),
+        ("a | report", None),
+    ],
+)
+def test_a_name_is_the_first_line_that_is_written_like_a_title(text: str, line: str | None) -> None:
+    lines = first_lines(text)
+    assert lines is not None
+    found = named_line(text, lines)
+
+    assert (found and text[found.start_char : found.end_char]) == line
+
+
+def test_first_lines_of_nothing_are_none() -> None:
+    assert first_lines(" \n") is None
 
 
 def test_a_long_sentence_of_a_script_without_spaces_is_prose() -> None:

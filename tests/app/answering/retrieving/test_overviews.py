@@ -126,6 +126,36 @@ def test_rows_in_an_opening_are_a_quote_of_their_own(shelf: Shelf) -> None:
         assert quote.text == shelf.contents.text(cups, tenant_id="t1", start=at.start_char, end=at.end_char)
 
 
+def test_the_name_is_the_line_that_is_the_title_with_the_opening_and_no_headings(shelf: Shelf) -> None:
+    shelf.add("plan.pdf", *PLAN, title="Strategic plan 2022")
+    found = shelf.overviews.known(question("What is the title of this document?"))
+    assert found is not None
+    selection = quotes_of(found, context(found))
+
+    assert selection is not None and selection.title is not None
+    assert (selection.title.words, selection.score) == (PLAN[0].removeprefix("# "), KNOWN)
+    assert [quote.text for quote in selection.quotes] == [PLAN[1]]
+
+
+def test_without_a_title_the_name_is_sought_in_the_first_lines_and_not_confirmed(shelf: Shelf) -> None:
+    shelf.add("a1.txt", "Exhibit 10.27", "MARKETING AGREEMENT", *MEMO)
+    found = shelf.overviews.known(question("What kind of agreement is this?"))
+    assert found is not None
+    selection = quotes_of(found, context(found))
+
+    assert selection is not None and selection.title is not None
+    assert selection.title.words == "MARKETING AGREEMENT"
+    assert [quote.text.split("\n")[:3:2] for quote in selection.quotes] == [["Exhibit 10.27", "MARKETING AGREEMENT"]]
+    assert selection.score == MOST_FOUND < CONFIRMED
+
+
+def test_the_name_of_a_document_that_is_not_at_hand_is_sought_as_any_fact(shelf: Shelf) -> None:
+    shelf.add("plan.pdf", *PLAN)
+    other = shelf.add("memo.txt", *MEMO)
+
+    assert shelf.meant("What is the name of the contract?", shelf.hits(other)) is None
+
+
 def test_at_most_as_many_chunks_as_asked_for_are_read_the_opening_first(shelf: Shelf) -> None:
     shelf.add("plan.pdf", *PLAN, title="Strategic Plan 2022")
     found = shelf.overviews.known(question(THIS, top_k=1))

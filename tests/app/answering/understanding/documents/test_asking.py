@@ -58,7 +58,31 @@ def test_a_document_is_named_by_its_words(question: str, words: set[str], kinds:
     assert (wanted.explicit, wanted.pointed) == (explicit, False)
 
 
+@pytest.mark.parametrize(
+    ("question", "explicit"),
+    [
+        ("What is the title of this document?", True),
+        ("What is this agreement called?", True),
+        ("What kind of agreement is this?", True),
+        ("What's this paper's title?", True),
+        ("What is the name of the contract?", False),
+        ("What is the report called?", False),
+    ],
+)
+def test_no_more_than_the_name_of_the_document_at_hand_is_wanted(question: str, explicit: bool) -> None:
+    wanted = wanted_overview(question)
+
+    assert wanted is not None
+    assert (wanted.name, wanted.at_hand, wanted.explicit) == (True, True, explicit)
+
+
 FACTS = [
+    "What is it called?",
+    "What is this called?",
+    "What is the name of the ship?",
+    "What is the title of the book?",
+    "What is the name of the company's contract?",
+    "What kind of bird is this?",
     "What is the hearing about on 4 May?",
     "What does the memo say about water?",
     "What is the budget of the plan?",
