@@ -57,6 +57,8 @@ def row_drafts(row: str, *, above: Sequence[str], spelling: Spelling, english: b
     if len(row) > _MOST_ROW_CHARS or "|" not in row:
         return
     cells = _cells(row)
+    if not cells:
+        return
     pairs = [match for cell in cells if (match := _PAIR.fullmatch(row, *cell)) is not None]
     bare = [cell for cell in cells if not _PAIR.fullmatch(row, *cell)]
     if not pairs or len(bare) > 1 or (bare and bare[0] != cells[0]):
@@ -92,7 +94,7 @@ def _cells(row: str) -> list[tuple[int, int]]:
 
 def _of_pairs(name: str, pairs: Sequence["re.Match[str]"]) -> Iterator[Draft]:
     """The questions for the cells of a thing's row whose names are ones that are asked for."""
-    if len(name) > _MOST_NAME_CHARS or not name[0].isupper() or not any(char.islower() for char in name):
+    if len(name) > _MOST_NAME_CHARS or not name[:1].isupper() or not any(char.islower() for char in name):
         return
     for pair in pairs:
         label, value = pair["label"].strip(), pair["value"]

@@ -56,13 +56,13 @@ def _rows_apart(quote: Extract) -> list[Extract]:
     """A quote in parts that are rows of a table throughout, or none at all."""
     lines, at = list[tuple[int, str]](), quote.span.start_char
     for line in quote.text.split("\n"):
-        lines.append((at, line))
+        lines.append((at + len(line) - len(line.lstrip()), line.strip()))
         at += len(line) + 1
-    said = [(start, line) for start, line in lines if line.strip()]
+    said = [(start, line) for start, line in lines if line]
     parts = [list(group) for _, group in groupby(said, key=lambda line: is_line_of_table(line[1]))]
     if len(parts) < 2 or quote.highlight is not None:
         return [quote]
-    spans = [Span(part[0][0], part[-1][0] + len(part[-1][1].rstrip())) for part in parts]
+    spans = [Span(part[0][0], part[-1][0] + len(part[-1][1])) for part in parts]
     begin = quote.span.start_char
     return [
         replace(quote, span=span, text=quote.text[span.start_char - begin : span.end_char - begin]) for span in spans

@@ -164,7 +164,7 @@ def named_line(text: str, lines: Span) -> Span | None:
     Lines in capitals directly above it belong to it: "STRATEGIC ALLIANCE" above "AGREEMENT".
     """
     above: Span | None = None
-    for found in _LINE.finditer(text, lines.start_char, lines.end_char):
+    for found in _LINE.finditer(text, text.rfind("\n", 0, lines.start_char) + 1, lines.end_char):
         line = found["line"]
         at = Span(*found.span("line"))
         joined = above is not None and line.isupper() and text[above.end_char : at.start_char].count("\n") <= _CLOSE

@@ -1,6 +1,8 @@
 """Questions are drafted by rule: well-formed ones of sentences that say something by themselves, and no others."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.answering.understanding.documents.asking import wanted_overview
 from app.suggestions.drafting import asks_for_whole, proposals
@@ -227,6 +229,23 @@ def test_rows_that_repeat_the_names_of_their_columns_are_asked_for_what_people_l
     spelling = Spelling("The sale of a ticket is final, and ticket sales were high.")
 
     assert [draft.question for draft in row_drafts(row, above=(), spelling=spelling)] == questions
+
+
+cells = st.lists(
+    st.sampled_from(
+        ["", " ", "Year: 2019", "Question: Is it so?", "Answer: No", "Name: Ada", "2019", "Fare: 3 EUR", "x:"]
+    ),
+    max_size=6,
+)
+
+
+@given(cells=cells, framed=st.booleans())
+def test_any_row_is_read_and_its_answers_are_cells(cells: list[str], framed: bool) -> None:
+    row = " | ".join(cells)
+    row = f"| {row} |" if framed else row
+
+    for draft in row_drafts(row, above=["Item | 2022 | 2021"], spelling=Spelling("")):
+        assert row[draft.answer.start_char : draft.answer.end_char].strip()
 
 
 def test_a_table_of_too_few_words_to_tell_its_language_is_asked_for_names_that_are_ours() -> None:

@@ -163,6 +163,7 @@ def test_a_text_without_paragraphs_opens_within_its_first_characters() -> None:
         ("# Safety Handbook:\nRead it.", "Safety Handbook"),
         ("This agreement is made in May.\nIt was a long report", None),
         ("DUCKS\n\n\n\nLEASE", "LEASE"),
+        ("\n  SUPPLY AGREEMENT\n\nmade in May", "SUPPLY AGREEMENT"),
         ("a | report", None),
     ],
 )
