@@ -82,8 +82,10 @@ def test_a_server_killed_while_ingesting_and_streaming_loses_nothing_acknowledge
             if deltas == 60 and not uploading.ident:
                 uploading.start()
             if deltas > 60 and SHORT <= _finished(server) <= len(acknowledged) - UNREAD:
+                server.kill()  # while the stream is read: to leave the loop is to hang up
                 break
-        server.kill()
+        else:
+            pytest.fail("the answer was over before documents were being read")
     uploading.join()
     assert _finished(server) < len(acknowledged), "the kill came too late to prove anything"
     of_the_answer = f"FROM usage_event WHERE request_id = '{request_id}' AND operation = 'chat'"
