@@ -20,9 +20,11 @@ MOST_ITEMS = 12
 _HEADING_WORDS = 12
 _ROW_HEADER_CHARS = 400
 _ROWS_BELOW_NAMES = 2
+_LONG_WORD = 4  # characters
 _LEAST_WORDS = 3  # of a line that announces lines without bullets
 _BARE_LINE_CHARS = 120  # a longer line without a bullet is no item
 
+_WORD = re.compile(r"[^\W\d_]+")
 _ITEM = re.compile(r"(?:[-*•‣▪◦–+]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)])(?:\s|$)")
 _BARE_ITEM = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,4})[.)]$|[-*•‣▪◦–+]$")
 _ENDS = re.compile(r"[.!?…。！？।؟:;][\"'”’»)\]」』]*$")
@@ -80,6 +82,11 @@ def is_heading_line(line: str) -> bool:
         return False
     words = len(word_spans(line))
     return 0 < words <= _HEADING_WORDS and not _ITEM.match(line)
+
+
+def is_title_case(line: str) -> bool:
+    """Whether the long words of a line begin with capitals, as in titles, which write short ones small."""
+    return all(word[0].isupper() for word in _WORD.findall(line) if len(word) >= _LONG_WORD)
 
 
 @remembered

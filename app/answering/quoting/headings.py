@@ -8,14 +8,13 @@ import re
 from collections.abc import Iterable, Sequence
 
 from retrieval.types import Chunk
-from retrieval.units import Unit, is_heading_line
+from retrieval.units import Unit, is_heading_line, is_title_case
 
 _MARKS = re.compile(r"^(?:#++\s*+|[*_]++|(?:[\dIVXivx]++[.)])++\s++|\d++(?:\.\d++)++\s++)++|(?<![*_:\s])[*_:\s]++$")
 _LABELLED = re.compile(r":\s+\S")  # a label and its value
 _STOP = re.compile(r"[.!?…][\"'”’)\]]*$")
 _NAMES_COLUMNS = re.compile(r"[^\S\n]*+\n\s*+\|?\s*+:?-{2,}")
 _FEW_WORDS = 3
-_LONG_WORD = 4  # characters; shorter words are written small in titles too
 
 
 def headings_of(chunks: Iterable[Chunk]) -> frozenset[str]:
@@ -75,6 +74,4 @@ def _stands_above(line: str, below: str) -> bool:
 
 def _like_a_title(line: str) -> bool:
     """Whether a line begins with a capital, and is of few words or has its long ones written with capitals."""
-    words = line.split()
-    long = [word for word in words[1:] if len(word) >= _LONG_WORD]
-    return line[0].isupper() and (len(words) <= _FEW_WORDS or all(word[0].isupper() for word in long))
+    return line[0].isupper() and (len(line.split()) <= _FEW_WORDS or is_title_case(line))

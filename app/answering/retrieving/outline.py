@@ -13,6 +13,7 @@ from operator import attrgetter
 from ingestion.types import Block, BlockKind
 from retrieval.sentences import unit_spans
 from retrieval.types import Span
+from retrieval.units import is_title_case
 
 OPENING_CHARS = 600
 """The longest opening, whole sentences; a first sentence alone may be longer."""
@@ -54,7 +55,6 @@ _TITLED = re.compile(
     re.IGNORECASE,
 )
 _CLOSE = 2  # line breaks between the lines of one title, at most
-_LONG_WORD = 4  # characters; shorter words are written small in titles too
 _LEADERS = re.compile(r"(?:\. ?){5,}|_{5,}|-{5,}|={5,}")
 _LIST = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 
@@ -169,7 +169,7 @@ def named_line(text: str, lines: Span) -> Span | None:
         at = Span(*found.span("line"))
         joined = above is not None and line.isupper() and text[above.end_char : at.start_char].count("\n") <= _CLOSE
         start = above.start_char if above is not None and joined else at.start_char
-        if _TITLED.search(line) and _like_a_title(line):
+        if _TITLED.search(line) and is_title_case(line):
             return Span(start, at.end_char)
         above = Span(start, at.end_char) if line.isupper() and not any(map(str.isdigit, line)) else None
     return None
@@ -214,11 +214,6 @@ def outline(candidates: Sequence[Block], text_of: Callable[[Block], str]) -> tup
             start = block.start_char + text.index(stripped)
             shown.setdefault(_folded(stripped), Span(start, start + len(stripped)))
     return tuple(shown.values())[:MOST_HEADINGS] if len(shown) > 1 else ()
-
-
-def _like_a_title(line: str) -> bool:
-    """Whether the long words of a line begin with capitals."""
-    return all(word[0].isupper() for word in re.findall(r"[^\W\d_]+", line) if len(word) >= _LONG_WORD)
 
 
 def _says_something(heading: str) -> bool:

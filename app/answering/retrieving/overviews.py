@@ -114,7 +114,7 @@ class Overviews:
             Hit(chunk, Scores(fused=1 / (1 + rank))) for rank, chunk in enumerate(list(kept.values())[: question.top_k])
         )
         # Whether a table's first rows or a form's instruction say what a document is about, nobody has confirmed.
-        likely = score if parts.prose else min(score, MOST_FOUND)
+        likely = score if parts.certain else min(score, MOST_FOUND)
         return Overview(hits, parts.opening, parts.headings, parts.title, likely)
 
 

@@ -36,8 +36,8 @@ class Parts:
         chunks: The chunks that hold these parts, in document order.
         pages: The pages of the version; none where its format has none.
         read: The text that the opening was read from, and where it begins.
-        prose: Whether the opening is sentences, which then say what the document is about; of a name, whether a line
-            of the document is its title.
+        certain: Whether the parts certainly say what was asked: the opening is prose, or of a name, a line of the
+            document is its title.
     """
 
     title: Span | None
@@ -46,7 +46,7 @@ class Parts:
     chunks: tuple[Chunk, ...]
     pages: tuple[PageRange, ...]
     read: tuple[str, int]
-    prose: bool
+    certain: bool
 
     def text(self, span: Span) -> str:
         """Exactly the characters of a part."""
@@ -102,12 +102,12 @@ def parts_of(
         and named.start_char <= opening.start_char < opening.end_char <= named.end_char
     ):
         opening = None
-    prose = opening is not None and found is not None and found.prose
+    certain = opening is not None and found is not None and found.prose
     if name and named is None:
-        opening, prose, start, read = first_lines(text), False, 0, text
+        opening, certain, start, read = first_lines(text), False, 0, text
         named = None if opening is None else named_line(text, opening)
     elif name:
-        prose = True
+        certain = True
     candidates = [] if name else heading_blocks(blocks, title=named)
     chunks = contents.chunks_over(
         document_id,
@@ -119,7 +119,7 @@ def parts_of(
         version=version,
     )
     headings = outline(candidates, lambda block: _slice(chunks, Span(block.start_char, block.end_char)))
-    return Parts(named, opening, headings, chunks, pages, (read, start), prose)
+    return Parts(named, opening, headings, chunks, pages, (read, start), certain)
 
 
 def _slice(chunks: Sequence[Chunk], span: Span) -> str:

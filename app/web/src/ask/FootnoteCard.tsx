@@ -19,7 +19,6 @@ export interface Previewed {
 }
 
 const EDGE_PX = 8;
-const NO_MARKS: readonly never[] = [];
 
 interface FootnoteCardProps {
   id: string;
@@ -83,7 +82,7 @@ export function FootnoteCard({ id, previewed, onHide }: FootnoteCardProps) {
       onPointerLeave={onHide}
     >
       <blockquote>
-        <MarkedText text={citation.cited_text} start={citation.start_char} marks={NO_MARKS} />
+        <MarkedText text={citation.cited_text} start={citation.start_char} />
       </blockquote>
       <p className="small">
         <strong>{citation.filename}</strong>

@@ -15,8 +15,6 @@ interface FootnoteListProps {
   onOpen: ((citation: Citation) => void) | null;
 }
 
-const NO_MARKS: readonly never[] = [];
-
 /** Open until the reader closes it, whatever the answer is. */
 export function FootnoteList({ citations, numbers, onOpen }: FootnoteListProps) {
   const words = t.ask.footnote;
@@ -36,7 +34,7 @@ export function FootnoteList({ citations, numbers, onOpen }: FootnoteListProps) 
               {pageWords(citation) !== "" && `, ${pageWords(citation)}`}
             </PassageLink>
             <blockquote>
-              <MarkedText text={citation.cited_text} start={citation.start_char} marks={NO_MARKS} />
+              <MarkedText text={citation.cited_text} start={citation.start_char} />
             </blockquote>
             <Verdict citations={[citation, ...others]} />
           </li>

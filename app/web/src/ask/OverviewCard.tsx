@@ -12,7 +12,6 @@ import { useAskAbout } from "./useAskAbout";
 const POLL_MS = 1000;
 const LATER_MS = 20_000;
 const MOST_HEADINGS = 5;
-const NO_MARKS: readonly never[] = [];
 
 export function OverviewCard({ document }: { document: Document }) {
   const words = t.ask.overview;
@@ -42,7 +41,7 @@ export function OverviewCard({ document }: { document: Document }) {
       </div>
       {opening !== undefined && (
         <blockquote>
-          <MarkedText text={opening.text} start={opening.start_char} marks={NO_MARKS} />
+          <MarkedText text={opening.text} start={opening.start_char} />
         </blockquote>
       )}
       {headings.length > 0 && (

@@ -12,14 +12,17 @@ export interface Marks {
   around?: Span | null;
 }
 
-interface MarkedTextProps extends Marks {
+const NO_MARKS: readonly never[] = [];
+
+interface MarkedTextProps extends Partial<Marks> {
   text: string;
   /** Where the text begins in its document, in code points. */
   start: number;
 }
 
 /** A text with what is marked in it; its tables are shown as tables. */
-export function MarkedText({ text, start, ...marks }: MarkedTextProps) {
+export function MarkedText({ text, start, marks: marked = NO_MARKS, around = null }: MarkedTextProps) {
+  const marks = { marks: marked, around };
   return proseAndTables(text, start).map((part) =>
     part.kind === "table" ? (
       <Rows key={part.start} table={part} {...marks} />
